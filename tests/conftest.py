@@ -55,11 +55,11 @@ def publishable(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 @pytest.fixture(scope="session")
 def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty MLflow database; its migration takes seconds, a copy of it none."""
-    root = tmp_path_factory.mktemp("mlflow")
-    script = "from pathlib import Path; from mlflow import MlflowClient; MlflowClient('sqlite:///mlflow.db')"
-    script += ".search_experiments()"
-    subprocess.run([sys.executable, "-c", script], cwd=root, check=True, capture_output=True)
-    return root / "mlflow.db"
+    from mlflow import MlflowClient  # which takes as long to import as a test may take
+
+    database = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(f"sqlite:///{database}").search_experiments()
+    return database
 
 
 @pytest.fixture

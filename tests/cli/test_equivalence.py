@@ -115,69 +115,6 @@ def test_sizes_and_inputs_can_be_given(rlflow, tmp_path):
     assert report_of(rlflow, first, first, "--shape", "x=7x4")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--draws", "0"], "draws is 0"),
-        (["--seed", "-1"], "the seed is -1"),
-        (["--shape", "x"], "is not a shape"),
-        (["--shape", "z=4x4"], "no input 'z'"),
-        (["--shape", "x=5x4"], "dimension 0 of input 'x' is 5, it must be 4"),
-        (["--inputs", "missing.npz"], "cannot read missing.npz as an .npz file"),
-    ],
-)
-def test_bad_options_are_refused_in_one_sentence(rlflow, tmp_path, options, sentence):
-    model = scaled(tmp_path / "a.onnx", 2.0)
-    code, out, err = rlflow("equivalence", model, model, *options)
-    assert (code, out) == (2, "")
-    assert sentence in err
-    assert err.startswith("rlflow: ")
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize("place", [0, 1])
-@pytest.mark.parametrize("content", [None, b"", b"a letter to a friend\n" * 20])
-def test_files_that_are_no_models_are_refused_on_either_side(rlflow, tmp_path, place, content):
-    sides = [scaled(tmp_path / "a.onnx", 2.0), tmp_path / "b.onnx"]
-    if content is not None:
-        sides[1].write_bytes(content)
-    code, out, err = rlflow("equivalence", *(sides if place else sides[::-1]))
-    assert (code, out) == (2, "")
-    assert "b.onnx" in err
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize("kind", ["text", "empty", "truncated", "npy", "folder"])
-def test_files_that_hold_no_inputs_are_refused(rlflow, tmp_path, kind):
-    model, path = scaled(tmp_path / "a.onnx", 2.0), tmp_path / "inputs.npz"
-    np.savez(path, x=np.zeros((4, 4), np.float32))
-    match kind:
-        case "text":
-            path.write_text("no arrays")
-        case "empty":
-            path.write_bytes(b"")
-        case "truncated":
-            path.write_bytes(path.read_bytes()[:100])
-        case "npy":
-            with path.open("wb") as file:
-                np.save(file, np.zeros((4, 4)))
-        case "folder":
-            path = tmp_path
-    code, out, err = rlflow("equivalence", model, model, "--inputs", path)
-    assert (code, out) == (2, "")
-    assert f"cannot read {path} as an .npz file" in err
-    assert err.count("\n") == 1
-
-
-def test_inputs_of_another_shape_are_refused(rlflow, tmp_path):
-    model = scaled(tmp_path / "a.onnx", 2.0)
-    np.savez(tmp_path / "wrong.npz", x=np.zeros((2, 2), np.float32))
-    code, out, err = rlflow("equivalence", model, model, "--inputs", tmp_path / "wrong.npz")
-    assert (code, out) == (2, "")
-    assert "could not be tried here" in err
-    assert err.count("\n") == 1
-
-
 def test_a_rewritten_model_is_equivalent(tmp_path):
     """Not a copy: the known optimum of a model of the zoo."""
     first, second = zoo.build("tiny_chain"), zoo.optimum("tiny_chain")

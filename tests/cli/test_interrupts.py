@@ -25,7 +25,7 @@ LONGEST_S = 240.0
 """By then a phase has come even on a busy machine; the command is ended afterwards."""
 HEAVY = """
     <ir_version: 8, opset_import: ["" : 17]>
-    heavy (float[1024, 1024] x) => (float[1024, 1024] y)
+    heavy (float[256, 1024] x) => (float[256, 1024] y)
     <float[1024, 1024] w, float[1024, 1024] v> { p = MatMul(x, w)  q = MatMul(p, v)  y = Relu(q) }
 """
 """One product saves half of it, which is found at once; a round of timing takes long enough to be interrupted."""

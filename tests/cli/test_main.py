@@ -70,15 +70,3 @@ def test_an_interrupt_is_one_sentence(rlflow, monkeypatch) -> None:
     monkeypatch.setattr("rlflow.zoo.build", interrupted)
     code, out, err = rlflow("zoo", "build", "mlp", "-o", "mlp.onnx")
     assert (code, out, err) == (130, "", "rlflow: interrupted; no file was left half written\n")
-
-
-@pytest.mark.slow
-def test_a_place_that_cannot_be_used_is_refused_in_a_sentence(rlflow, tmp_path) -> None:
-    """Also where only the system says so: a folder for a file, a file for a folder."""
-    (tmp_path / "file").touch()
-    below = tmp_path / "file" / "x.jsonl"
-    for arguments in [("list", "--library", tmp_path), ("generate", "-o", below, "--family", "algebra=1")]:
-        code, out, err = rlflow("rules", *arguments)
-        assert (code, out) == (2, "")
-        assert err.endswith(": name another file\n")
-        assert err.count("\n") == 1

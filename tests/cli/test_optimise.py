@@ -27,7 +27,7 @@ def interface(path):
 )
 def test_a_model_goes_in_and_an_equal_one_comes_out(rlflow, tmp_path, name, settings):
     source, target = save(tmp_path / "in.onnx", name, **settings), tmp_path / "out.onnx"
-    code, out, err = rlflow("optimise", source, "-o", target, "--budget", "20s", "--json")
+    code, out, err = rlflow("optimise", source, "-o", target, "--budget", "6s", "--json")
     assert code == 0, err
     report = json.loads(out)
     schemas.validate("optimise", report)
@@ -69,78 +69,6 @@ def test_a_rule_that_is_shipped_too_counts_once_and_what_was_measured_is_kept(rl
     assert step["rule"].startswith("algebra-")
     assert report["measured"]["graphs"] == 2
     assert len(list(tmp_path.rglob("prices*"))) == 1
-
-
-def damaged(tmp_path, kind):
-    path = tmp_path / "in.onnx"
-    match kind:
-        case "text":
-            path.write_text("this is no model, but a letter to a friend\n" * 20)
-        case "empty":
-            path.write_bytes(b"")
-        case "truncated":
-            content = save(path, "mlp").read_bytes()
-            path.write_bytes(content[: len(content) // 2])
-        case "folder":
-            path.mkdir()
-    return path
-
-
-@pytest.mark.parametrize("kind", ["missing", "text", "empty", "truncated", "folder"])
-def test_bad_models_are_refused_in_one_sentence(rlflow, tmp_path, kind):
-    source, target = damaged(tmp_path, kind), tmp_path / "out.onnx"
-    code, out, err = rlflow("optimise", source, "-o", target)
-    assert (code, out) == (2, "")
-    assert err.startswith("rlflow: ")
-    assert str(source) in err
-    assert "Traceback" not in err
-    assert err.count("\n") == 1
-    assert {p.name for p in tmp_path.iterdir()} <= {"in.onnx", "cache"}, "something half-written was left"
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--method", "magic"], "there is no method 'magic': choose one of"),
-        (["--cost-model", "magic"], "there is no cost model 'magic': choose one of"),
-        (["--policy", "data"], "--policy and --trained-on are for --method rlflow alone, not for best"),
-        (["--trained-on", "bert"], "--policy and --trained-on are for --method rlflow alone, not for best"),
-        (["--rules", "rules.txt"], "rules.txt"),
-        (["--passes", "xla"], "passes of 'xla' make no ONNX model: choose onnx or onnx-contrib"),
-        (["--setting", "fast"], "there is no setting 'fast': choose one of"),
-        (["--budget", "-5s"], "'-5s' is not a budget"),
-        (["--budget", "soon"], "'soon' is not a budget"),
-        (["--budget", "0s"], "'0s' is not a budget"),
-        (["--disable", "no-such-rule"], "the library has no rule 'no-such-rule'"),
-        (["--method", "rlflow", "--policy", "nowhere"], "no trained policy in nowhere"),
-    ],
-)
-def test_bad_options_are_refused_in_one_sentence(rlflow, tmp_path, options, sentence):
-    source, target = save(tmp_path / "in.onnx", "tiny_chain"), tmp_path / "out.onnx"
-    code, out, err = rlflow("optimise", source, "-o", target, *options)
-    assert (code, out) == (2, "")
-    assert sentence in err
-    assert err.count("\n") == 1
-    assert not target.exists()
-
-
-@pytest.mark.parametrize("place", ["missing/out.onnx", "in.onnx/out.onnx", "."])
-def test_places_that_cannot_be_written_are_refused_before_the_work(rlflow, tmp_path, place):
-    source = save(tmp_path / "in.onnx", "tiny_chain")
-    before = source.read_bytes()
-    code, out, err = rlflow("optimise", source, "-o", tmp_path / place)
-    assert (code, out) == (2, "")
-    assert err.startswith("rlflow: ")
-    assert err.count("\n") == 1
-    assert source.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir() if p.name != "cache"] == ["in.onnx"]
-
-
-def test_a_read_only_file_system_is_refused(rlflow, tmp_path):
-    source = save(tmp_path / "in.onnx", "tiny_chain")
-    code, _, err = rlflow("optimise", source, "-o", "/proc/out.onnx")
-    assert code == 2
-    assert "/proc cannot be written to" in err
 
 
 OWN = """

@@ -55,12 +55,14 @@ def trajectory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = Greedy(load(), Rewriter(load().rules), AnalyticCost()).optimise(graph, Budget())
     assert found.trajectory.steps
     record.save([found.trajectory], folder / "trajectory.jsonl")
+    onnx.save(_model(), folder / "good.onnx")
     return folder / "trajectory.jsonl"
 
 
 @pytest.fixture
 def reading(trajectory: Path, tmp_path: Path) -> Callable[[Path], dict[str, tuple[str, ...]]]:
     """The command lines that read a model."""
+    good = trajectory.with_name("good.onnx")
 
     def lines(model: Path) -> dict[str, tuple[str, ...]]:
         file, folder = str(model), tmp_path
@@ -70,6 +72,8 @@ def reading(trajectory: Path, tmp_path: Path) -> Callable[[Path], dict[str, tupl
             "optimise": ("optimise", file, "-o", str(folder / "out.onnx"), *SEARCH),
             "replay": ("replay", str(trajectory), file, "-o", str(folder / "replayed.onnx")),
             "train": ("train", file, "--policy-out", str(folder / "policy")),
+            "after a good one": ("equivalence", str(good), file, "--draws", "1"),
+            "trained on after a good one": ("train", str(good), file, "--policy-out", str(folder / "policy")),
         }
 
     return lines
@@ -99,6 +103,14 @@ def _a_folder_for_the_data(path: Path) -> None:
 
 def _empty(path: Path) -> None:
     path.write_bytes(b"")
+
+
+def _a_text(path: Path) -> None:
+    path.write_text("this is no model, but a letter to a friend\n" * 20)
+
+
+def _half_a_model(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def _a_folder(path: Path) -> None:
@@ -146,6 +158,8 @@ BROKEN: dict[Callable[[Path], None], str] = {
     _no_data: "there is no file 'model.onnx_data', where its data should be: download it, or put it there",
     _a_folder_for_the_data: "/model.onnx_data' is a folder, but should be the file with its data",
     _empty: "{path} is not an ONNX model: it holds no graph or names no opset",
+    _a_text: "{path} is not an ONNX model, or is truncated",
+    _half_a_model: "{path} is not an ONNX model, or is truncated",
     _a_folder: "{path} is a folder, not an ONNX file",
     _nothing: "there is no file {path}",
     _a_pipe: "{path} is no regular file: name an ONNX file",
@@ -172,6 +186,7 @@ def test_what_cannot_be_read_is_refused_by_all_in_one_sentence(
     assert sentence.count("\n") == 1
     assert BROKEN[damage].format(path=path) in sentence
     assert str(path) in sentence
+    assert {file.name for file in tmp_path.iterdir()} <= {"model", "elsewhere"}, "something half-written was left"
 
 
 def _in_the_cache(folder: Path) -> Path:

@@ -8,17 +8,6 @@ from rlflow import schemas
 from rlflow.rules.library import load
 
 
-@pytest.mark.parametrize(
-    ("family", "says"),
-    [("nonsense=2", "unknown family"), ("algebra", "as in algebra=2"), ("algebra=0", "as in algebra=2")],
-)
-def test_a_family_that_cannot_be_enumerated_is_refused(rlflow, tmp_path, family, says):
-    code, _, err = rlflow("rules", "generate", "--family", family, "-o", tmp_path / "library.jsonl")
-    assert code == 2
-    assert says in err
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.exhaustive
 def test_one_family_alone_is_enumerated(rlflow, tmp_path):
     path = tmp_path / "library.jsonl"
@@ -40,7 +29,6 @@ def test_rules_are_listed_shown_and_verified(rlflow):
     assert code == 0
     assert "MatMul(x, w0)" in out
     assert "verified at" in out
-    assert rlflow("rules", "show", "nonsense")[0] == 2
 
 
 @pytest.mark.slow
@@ -59,9 +47,6 @@ def test_every_rule_can_be_shown_as_a_document_and_as_a_picture(rlflow, tmp_path
     drawn = picture.read_text()
     assert drawn.startswith("<?xml")
     assert drawn.count("<path") > 12  # six operators and variables, three outputs, and what connects them
-    code, _, err = rlflow("rules", "show", "merge-3-matmuls", "--picture", tmp_path / "rule.txt")
-    assert code == 2
-    assert "txt" in err
 
 
 def test_a_library_is_verified_again_and_compared_with_another(rlflow, tmp_path):
@@ -158,12 +143,6 @@ def test_refuted_rules_are_told_with_their_lines(rlflow, tmp_path):
     assert "(relu-twice) is refuted" in err
     assert f"{own}:11: false control 'relu-of-tanh' is true" in err
     assert not written.exists()
-
-
-def test_output_is_for_own_rules_alone(rlflow, tmp_path):
-    code, _, err = rlflow("rules", "verify", "-o", tmp_path / "x.jsonl")
-    assert code == 2
-    assert "--output is for rules of your own" in err
 
 
 def test_a_declared_rule_is_shown_with_its_place_and_its_text(rlflow):

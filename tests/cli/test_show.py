@@ -68,34 +68,3 @@ def test_pictures(rlflow, chain, suffix) -> None:
     assert (code, out, err) == (0, f"Wrote {target}.\n", "")
     start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "dot": b"digraph"}[suffix]
     assert target.read_bytes().startswith(start)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["missing.onnx"], "missing.onnx"),
-        (["missing.txt"], "name a file that `rlflow show --text` printed"),
-        (["chain.onnx", "--after", "missing.onnx"], "missing.onnx"),
-        (
-            ["chain.onnx", "-o", "picture.bmp"],
-            "picture.bmp does not name a picture format: let it end in one of .svg, .png, .pdf, .dot",
-        ),
-        (["chain.onnx", "-o", "none/picture.dot"], "there is no folder none: create it first"),
-        (["chain.onnx", "--text", "--after", "chain.onnx"], "--text prints one model"),
-    ],
-)
-def test_what_cannot_be_shown_is_refused_in_one_sentence(rlflow, chain, monkeypatch, arguments, sentence) -> None:
-    monkeypatch.chdir(chain.parent)
-    code, out, err = rlflow("show", *arguments)
-    assert (code, out) == (2, "")
-    assert sentence in err
-    assert err.count("\n") == 1
-    assert [p.name for p in chain.parent.iterdir()] == ["chain.onnx"]
-
-
-def test_a_text_that_is_no_graph_is_refused_with_its_line(rlflow, tmp_path) -> None:
-    letter = tmp_path / "letter.txt"
-    letter.write_text("opset 17\nDear friend,\n")
-    code, out, err = rlflow("show", letter)
-    assert (code, out) == (2, "")
-    assert "line 2 of the graph cannot be read" in err

@@ -11,6 +11,8 @@ from support.onnx_models import save
 from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
 
 QUICK = ("--effort", 300, "--rewrites", 20, "--epochs", 2, "--cost-model", "analytic")
+OLDER = ("--evaluations", 10)
+"""An older name of --rewrites."""
 SMALL = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "sequence": 8, "vocabulary": 50, "positions": 16}
 
 
@@ -22,9 +24,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def test_a_policy_comes_out_that_optimises(rlflow, models: list[Path], tmp_path: Path):
     folder = tmp_path / "made" / "policy"
-    code, out, err = rlflow("train", *models, "--policy-out", folder, *QUICK, "--json")
+    code, out, err = rlflow("train", *models, "--policy-out", folder, *QUICK, "--json", *OLDER)
     assert code == 0, err
     told = json.loads(out)
+    assert told["evaluations"] == 10, "not the 20 of --rewrites"
     assert [row["model"] for row in told["models"]] == ["bert", "merge"]
     for row in told["models"]:
         assert row["steps"] > 0
@@ -32,7 +35,7 @@ def test_a_policy_comes_out_that_optimises(rlflow, models: list[Path], tmp_path:
     policy = TokenPolicy.load(folder)
     assert policy.trained_on == {**shipped().trained_on, "tuned_on": ["bert", "merge"]}
 
-    options = ("--method", "rlflow", "--policy", folder, "--cost-model", "analytic", "--budget", "10s")
+    options = ("--method", "rlflow", "--policy", folder, "--cost-model", "analytic", "--budget", "2s")
     code, out, err = rlflow("optimise", models[0], "-o", tmp_path / "out.onnx", *options)
     assert code == 0, err
     assert (tmp_path / "out.onnx").exists()
@@ -51,55 +54,6 @@ def test_the_same_models_give_the_same_policy_which_can_go_on(rlflow, models: li
     assert TokenPolicy.load(further).trained_on["tuned_on"] == ["merge", "merge"]
 
 
-def test_models_of_the_same_name_are_told_apart(rlflow, models: list[Path], tmp_path: Path):
-    (tmp_path / "elsewhere").mkdir()
-    elsewhere = save(tmp_path / "elsewhere" / models[1].name, "tiny_merge")
-    code, out, err = rlflow(
-        "train", models[1], elsewhere, "--policy-out", tmp_path / "policy", *QUICK, "--evaluations", 10, "--json"
-    )
-    assert code == 0, err
-    assert json.loads(out)["evaluations"] == 10, "an older name of --rewrites"
-    assert [row["model"] for row in json.loads(out)["models"]] == [str(models[1]), str(elsewhere)]
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--expert", "oracle"), "there is no expert 'oracle': choose one of equality_saturation, chains"),
-        (("--cost-model", "measured"), "choose predicted"),
-        (("--cost-model", "guess"), "guess"),
-        (("--policy", "nowhere"), "policy: nowhere cannot be read"),
-        (("--shape", "x"), "'x' is not a shape"),
-        (("--shape", "absent=1x2"), "the model has no input 'absent'"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_what_cannot_be_used_is_told_in_a_sentence(rlflow, models, tmp_path, options, sentence):
-    folder = tmp_path / "policy"
-    code, out, err = rlflow("train", models[0], "--policy-out", folder, *options)
-    assert (code, out) == (2, "")
-    assert sentence in err
-    assert err.count("\n") == 1
-    assert not folder.exists()
-
-
-def test_a_model_that_is_none_is_refused_before_any_expert_begins(rlflow, models: list[Path], tmp_path: Path):
-    (broken := tmp_path / "broken.onnx").write_bytes(b"no model")
-    code, _, err = rlflow("train", models[0], broken, "--policy-out", tmp_path / "policy")
-    assert code == 2
-    assert "broken.onnx" in err
-    assert {path.name for path in tmp_path.iterdir()} == {"broken.onnx"}
-
-
-def test_a_folder_that_is_there_is_left_alone(rlflow, models: list[Path], tmp_path: Path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/notes.txt").write_text("notes")
-    code, _, err = rlflow("train", models[0], "--policy-out", tmp_path / "mine", *QUICK)
-    assert code == 2
-    assert "exists already: name a new folder with --policy-out" in err
-    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
-
-
 @pytest.fixture
 def finished(tmp_path: Path) -> Path:
     """A model in which there is nothing to rewrite."""
@@ -110,11 +64,15 @@ def finished(tmp_path: Path) -> Path:
     return tmp_path / "one.onnx"
 
 
-def test_models_without_anything_to_rewrite_teach_nothing(rlflow, finished: Path, tmp_path: Path):
-    code, _, err = rlflow("train", finished, "--policy-out", tmp_path / "policy", *QUICK)
-    assert code == 2
-    assert "there is nothing to learn: the expert found nothing to rewrite in one" in err
-    assert not (tmp_path / "policy").exists()
+def test_models_without_anything_to_rewrite_teach_nothing(refused, finished: Path, tmp_path: Path):
+    """Two of the same name are called by their paths."""
+    elsewhere = tmp_path / "elsewhere" / finished.name
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(finished.read_bytes())
+    nothing = "there is nothing to learn: the expert found nothing to rewrite in"
+    options = (tmp_path / "policy", *QUICK)
+    assert f"{nothing} one\n" in refused("train", finished, "--policy-out", *options)
+    assert f"{nothing} {finished}, {elsewhere}\n" in refused("train", finished, elsewhere, "--policy-out", *options)
 
 
 @pytest.mark.study  # a quarter of a minute

@@ -16,5 +16,3 @@ def test_zoo_models_are_listed_and_built(rlflow, tmp_path):
     code, _, err = rlflow("zoo", "build", "bert", "-o", target, *(p for s in small for p in ("--set", s)))
     assert code == 0, err
     onnx.checker.check_model(str(target))
-    assert rlflow("zoo", "build", "bert", "-o", target, "--set", "layers")[0] == 2
-    assert rlflow("zoo", "build", "nothing", "-o", target)[0] == 2

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -28,6 +29,14 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.nothing import Nothing
 
 ANALYTIC = AnalyticCost()
+BY_GREEDY: dict[str, Any] = {
+    "method": "greedy",
+    "passes": "onnx",
+    "setting": "as_written",
+    "cost_model": "analytic",
+    "shortlist": 0,
+    "gate": GateConfig(draws=1, rounds=4, runs_per_round=1),
+}
 
 
 def detour(domain: str = "") -> ModelProto:
@@ -173,7 +182,7 @@ def test_steps_follow_passes_at_dynamic_sizes() -> None:
         [("x", TensorProto.FLOAT, ["n", 256])],
         [("y", TensorProto.FLOAT, ["n", 256])],
     )
-    found = rlflow.optimise(model, method="greedy", passes="onnx", setting="as_written", shapes={"x": (512, 256)})
+    found = rlflow.optimise(model, **BY_GREEDY, shapes={"x": (512, 256)})
     report = found.report.to_json()
     assert report["passes"]["passes"]
     assert report["passes"]["cost_before_ms"] == report["cost_before_ms"] > report["passes"]["cost_after_ms"]
@@ -198,10 +207,9 @@ def test_passes_alone_and_before_a_search() -> None:
     assert (report["nodes_before"], report["nodes_after"], report["steps"]) == (3, 1, [])
     assert report["cost_before_ms"] > report["cost_after_ms"]
     assert "Passes of onnx first: " in alone.report.summary()
-    before = rlflow.optimise(model, method="greedy", passes="onnx", setting="as_written")
+    before = rlflow.optimise(model, **BY_GREEDY)
     assert before.report.passes is not None
     assert before.report.passes.passes
     assert before.report.method == "greedy"
     drawn = {"x": np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)}
     assert compare(model, before.model, inputs=[drawn]).equivalent
-    assert rlflow.optimise(model, method="greedy", setting="as_written").report.passes is None

@@ -1,11 +1,13 @@
 """Workers, in processes of their own, collect what one process does, to the byte."""
 
+import runpy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from rlflow.errors import InputError
 from rlflow.schemas.results import check_results, read_results
 
 TINY = ("round=first", "graph=bert_tiny", "cost=analytic", "rollouts.episodes=5", "rollouts.steps=3")
@@ -15,18 +17,12 @@ JOBLIB = ("workers=2", "worker=0,1", "hydra/launcher=joblib", "hydra.launcher.n_
 
 
 @pytest.fixture
-def collect(repository: Path, migrated_database: Path, command: Callable) -> Callable[..., None]:
-    """Run the stage in a folder that has what it reads, as a user would."""
-
-    def run(root: Path, *overrides: str) -> None:
-        if not root.exists():
-            (root / "data/rules").mkdir(parents=True)
-            shutil.copy(migrated_database, root / "mlflow.db")
-            shutil.copy(repository / "dvc.yaml", root)
-            shutil.copy(repository / "src/rlflow/rules/library.jsonl", root / "data/rules")
-        command("python", str(repository / "pipelines/collect_rollouts.py"), *TINY, *overrides, cwd=root)
-
-    return run
+def root(repository: Path, store_root: Path) -> Path:
+    """A folder that has what the stage reads."""
+    (store_root / "data/rules").mkdir(parents=True)
+    shutil.copy(repository / "dvc.yaml", store_root)
+    shutil.copy(repository / "src/rlflow/rules/library.jsonl", store_root / "data/rules")
+    return store_root
 
 
 def archive(root: Path) -> list[bytes]:
@@ -40,9 +36,14 @@ def figures(root: Path) -> dict[str, object]:
 
 
 @pytest.mark.study
-def test_two_workers_collect_what_one_does(collect: Callable, tmp_path: Path):
+def test_two_workers_collect_what_one_does(root: Path, repository: Path, tmp_path_factory, command: Callable):
     """They publish nothing; the stage plays the episode that was lost, and puts all of them together."""
-    alone, shared = tmp_path / "alone", tmp_path / "shared"
+    alone, shared = root, tmp_path_factory.mktemp("shared") / "root"
+    shutil.copytree(alone, shared)
+
+    def collect(folder: Path, *overrides: str) -> None:
+        command("python", str(repository / "pipelines/collect_rollouts.py"), *TINY, *overrides, cwd=folder)
+
     collect(alone)
     collect(shared, *JOBLIB)
     episodes = sorted((shared / ".checkpoints/collect_rollouts@first").glob("*/graphs/bert_tiny/episodes/episode-*"))
@@ -58,15 +59,19 @@ def test_two_workers_collect_what_one_does(collect: Callable, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
-    [("formulation=pooled", "choose world_model=tokens, or one worker"), ("cost=fused", "no two workers measure")],
+    ("overrides", "told"),
+    [
+        (["workers=2", "worker=1", "formulation=pooled"], "choose world_model=tokens, or one worker"),
+        (["workers=2", "worker=1", "cost=fused"], "no two workers measure"),
+        (["reward=end_to_end"], "reward=end_to_end cannot be used with world_model=tokens"),
+    ],
 )
-def test_what_workers_cannot_share_is_refused(collect: Callable, tmp_path: Path, override: str, told: str):
-    with pytest.raises(AssertionError, match=told):
-        collect(tmp_path / "root", "workers=2", "worker=1", override)
-
-
-@pytest.mark.slow
-def test_rollouts_over_tokens_take_the_reward_of_prices_alone(collect: Callable, tmp_path: Path):
-    with pytest.raises(AssertionError, match="reward=end_to_end cannot be used with world_model=tokens"):
-        collect(tmp_path / "root", "reward=end_to_end")
+def test_what_cannot_be_shared_or_measured_is_refused(
+    overrides: list[str], told: str, root: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """In this process, as Hydra would start it."""
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("sys.argv", ["collect_rollouts.py", *TINY, *overrides])
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    with pytest.raises(InputError, match=told):
+        runpy.run_path(str(repository / "pipelines/collect_rollouts.py"), run_name="__main__")

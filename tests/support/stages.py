@@ -6,7 +6,6 @@ from collections.abc import Callable
 from multiprocessing import current_process
 
 from omegaconf import OmegaConf
-from tracking.progress import Advance, Told, tell
 from tracking.stage import Stage
 
 from rlflow.cost.base import CostModel
@@ -22,20 +21,15 @@ CONFIG = OmegaConf.create(
 )
 
 
-def worked_by_process(stage: Stage, shift: int) -> dict[str, int | str]:
-    """Log, write and tell of progress as a stage does; returns where that was."""
+def worked_by_process(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> dict[str, int | str]:
+    """Log, write, keep prices and tell of progress as a stage does; returns where that was, and of which prices."""
     with stage.progress(stage.graph) as on_progress:
         for step in range(3):
-            stage.log(step, {"loss": float(shift + step)})
+            stage.log(step, {"loss": float(1 + step)})
             on_progress(step / 3, str(step))
-    stage.output(f"data/first/{stage.graph}").write_text("done")
-    return {"process": os.getpid(), "checkpoint": stage.checkpoint.name, "seed": stage.seed}
-
-
-def priced_by_process(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> tuple[int, str]:
-    """Return where prices were asked for, and of which cost model."""
     keep_prices()
-    return os.getpid(), cost_model.name
+    stage.output(f"data/first/{stage.graph}").write_text("done")
+    return {"process": os.getpid(), "checkpoint": stage.checkpoint.name, "cost_model": cost_model.name}
 
 
 def failed_at_the_first(stage: Stage) -> None:
@@ -61,7 +55,3 @@ def working_for_ever(stage: Stage) -> None:
         while True:
             on_progress(0.5, "")
             time.sleep(0.1)
-
-
-def tell_of_progress(told: Told) -> None:
-    tell(told, Advance("large, epochs", 0.5, "15"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -102,7 +102,16 @@ def load(path: Path | None = None) -> Library:
 
     `CertificateError` naming the rule whose certificate does not hold, and the errors of `read`.
     """
-    library = read(path or SHIPPED)
+    return _shipped() if path is None else _checked(path)
+
+
+@cache
+def _shipped() -> Library:
+    return _checked(SHIPPED)
+
+
+def _checked(path: Path) -> Library:
+    library = read(path)
     for rule in library.rules:
         check_certificate(rule)
     definitions.forget()

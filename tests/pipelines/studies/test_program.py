@@ -8,13 +8,14 @@ from studies.program import checkpoint_of, option
 
 
 @pytest.fixture
-def checkout(store_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with code and configuration, such as they are."""
-    (store_root / "src/rlflow").mkdir(parents=True)
-    (store_root / "src/rlflow/search.py").write_text("best = 1")
-    (store_root / "conf").mkdir()
-    monkeypatch.chdir(store_root)
-    return store_root
+    (tmp_path / "src/rlflow").mkdir(parents=True)
+    (tmp_path / "src/rlflow/search.py").write_text("best = 1")
+    (tmp_path / "conf").mkdir()
+    monkeypatch.setenv("DVC_ROOT", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def test_a_folder_is_found_again_until_settings_or_code_change(checkout: Path):

@@ -14,11 +14,9 @@ import pytest
 from studies.headroom.cells import Cell, Key, rows
 from studies.runner import check_complete, gathered
 
-from rlflow import zoo
 from rlflow.cost.base import CostContext
 from rlflow.errors import RLFlowError
 from rlflow.method import Budget
-from rlflow.onnx_io import save_model
 
 LATEST_S = 60.0
 """Seconds after which a first row is missed."""
@@ -31,13 +29,6 @@ cells, folder = pickle.loads(Path(sys.argv[1]).read_bytes())
 for key, row in rows(cells, processes=1, folder=folder):
     pass
 """
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("cells") / "tiny_merge.onnx"
-    save_model(zoo.build("tiny_merge"), path)
-    return path
 
 
 def cell(model: Path, method: str, budget: Budget | None = None) -> Cell:
@@ -75,10 +66,10 @@ def test_rows_are_gathered_in_the_order_of_the_cells_and_gaps_are_named() -> Non
 
 
 @pytest.mark.slow
-def test_a_cell_whose_process_fails_costs_the_others_nothing(model: Path, tmp_path: Path, caplog):
+def test_a_cell_whose_process_fails_costs_the_others_nothing(tiny_merge: Path, tmp_path: Path, caplog):
     """Its memory is its own: what this process holds is not counted."""
     ballast = np.ones(400 * 2**20 // 8)
-    cells = {key(method): cell(model, method) for method in ("unheard_of", "greedy")}
+    cells = {key(method): cell(tiny_merge, method) for method in ("unheard_of", "greedy")}
     found = dict(rows(cells, processes=2, folder=tmp_path))
     assert list(found) == [key("greedy")]
     assert "tiny_merge-analytic-unheard_of has no result: InputError: there is no method 'unheard_of'" in caplog.text
@@ -88,10 +79,10 @@ def test_a_cell_whose_process_fails_costs_the_others_nothing(model: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_study_that_was_killed_goes_on_where_it_was(model: Path, tmp_path: Path):
+def test_a_study_that_was_killed_goes_on_where_it_was(tiny_merge: Path, tmp_path: Path):
     """Killed during its second cell. The first one's row was spoiled since, so that making it anew would show."""
     folder = tmp_path / "rows"
-    cells = {key("greedy"): cell(model, "greedy"), key("random"): cell(model, "random", Budget(time_s=600.0))}
+    cells = {key("greedy"): cell(tiny_merge, "greedy"), key("random"): cell(tiny_merge, "random", Budget(time_s=600.0))}
     study = start(cells, folder, tmp_path)
     first = folder / "tiny_merge-analytic-greedy.json"
     since = time.monotonic()
@@ -103,7 +94,7 @@ def test_a_study_that_was_killed_goes_on_where_it_was(model: Path, tmp_path: Pat
     study.wait()
     first.write_text(json.dumps(json.loads(first.read_text()) | {"evaluations": 12345}))
 
-    cells[key("random")] = cell(model, "random")
+    cells[key("random")] = cell(tiny_merge, "random")
     found = dict(rows(cells, processes=1, folder=folder))
     assert found[key("greedy")]["evaluations"] == 12345
     assert found[key("random")]["evaluations"] == 5

@@ -3,8 +3,10 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from omegaconf import DictConfig
 from support.stages import CONFIG
 from tracking.stage import Stage, run_stage
 
@@ -116,7 +118,7 @@ def dvc_project(project: Path, repository: Path, command: Callable) -> Path:
 def start(project: Path, store_root: Path) -> Callable:
     """Run a function as a stage of the project, its outputs in the project."""
 
-    def start(function: Callable[[Stage], None]) -> None:
-        run_stage(function, CONFIG, root=project, output_root=project, overrides=[])
+    def start(function: Callable[[Stage], Any], config: DictConfig = CONFIG, **options: Any) -> Any:
+        return run_stage(function, config, root=project, output_root=project, overrides=[], **options)
 
     return start

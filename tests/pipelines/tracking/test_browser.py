@@ -10,7 +10,7 @@ from tracking.run import open_run
 from tracking.store import Store, open_store
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.study,  # a server and a browser are started
     pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: make services"),
 ]
 

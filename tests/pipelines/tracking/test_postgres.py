@@ -1,45 +1,52 @@
 """Runs go to PostgreSQL and an artifact server when two environment variables name them."""
 
 import shutil
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
 import pytest
-from mlflow import MlflowClient
 from support.servers import artifact_server, postgres, postgres_programs
+from tracking.run import open_run
+from tracking.store import Store, open_store
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(postgres_programs() is None, reason="PostgreSQL is not installed: make services"),
 ]
 
-SWEEP = ("python", "pipelines/first.py", "--multirun", "first.size=1,2", "hydra/launcher=joblib")
-LOGS_A_FILE = "    stage.run.artifact(folder / 'size.txt')\n    stage.metrics"
 
-
-def test_a_sweep_goes_to_postgresql_and_an_artifact_server(
-    project: Path, tmp_path: Path, migrated_database: Path, command: Callable
+def test_runs_go_to_postgresql_and_an_artifact_server(
+    tmp_path: Path, migrated_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two jobs side by side, which SQLite on a network's disk would not stand."""
-    script, server = project / "pipelines/first.py", tmp_path / "server"
-    script.write_text(script.read_text().replace("    stage.metrics", LOGS_A_FILE))
+    """Two jobs of a parent side by side, which SQLite on a network's disk would not stand."""
+    server, figure = tmp_path / "server", tmp_path / "size.txt"
     server.mkdir()
+    figure.write_text("3")
     shutil.copy(migrated_database, server)
-    with postgres() as database, artifact_server(server) as artifacts:
-        command(*SWEEP, cwd=project, MLFLOW_TRACKING_URI=database, MLFLOW_DEFAULT_ARTIFACT_ROOT=artifacts)
-        client = MlflowClient(database)
-        experiment = client.get_experiment_by_name("rlflow")
-        runs = client.search_runs([experiment.experiment_id])
+
+    with postgres() as database, artifact_server(server) as artifacts, ThreadPoolExecutor(2) as jobs:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", database)
+        monkeypatch.setenv("MLFLOW_DEFAULT_ARTIFACT_ROOT", artifacts)
+        store = open_store(tmp_path)
+        with open_run(store, "first/sweep", parameters={}, tags={}) as parent:
+            stores = [store, open_store(tmp_path)]
+            children = list(jobs.map(lambda own: _job(own, parent.run_id, figure), stores))
+        runs = store.client.search_runs([store.experiment_id])
         with psycopg.connect(database.replace("+psycopg", "")) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT run_uuid FROM runs")
             stored = {row[0] for row in cursor.fetchall()}
 
-    (parent,) = (run for run in runs if "mlflow.parentRunId" not in run.data.tags)
-    children = [run for run in runs if run is not parent]
-    assert stored == {run.info.run_id for run in runs}, "the rows are PostgreSQL's own"
+    assert stores[0].experiment_id == stores[1].experiment_id
+    assert stored == {run.info.run_id for run in runs} == {parent.run_id, *children}, "the rows are PostgreSQL's own"
     assert [run.info.status for run in runs] == ["FINISHED"] * 3
-    assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parent.info.run_id}
-    assert {path.read_text() for path in (server / "files").rglob("size.txt")} == {"1", "2"}
-    assert not (project / "mlartifacts").exists()
-    assert not list(project.rglob("mlruns"))
+    assert [path.read_text() for path in (server / "files").rglob("size.txt")] == ["3", "3"]
+    assert not [path for name in ("mlruns", "mlartifacts") for path in tmp_path.rglob(name)]
+
+
+def _job(store: Store, parent_id: str, figure: Path) -> str:
+    """Log a figure and a file; return the number of the run."""
+    with open_run(store, "first", parameters={}, tags={}, parent_id=parent_id) as run:
+        run.log(0, {"size": 3.0})
+        run.artifact(figure)
+    return run.run_id

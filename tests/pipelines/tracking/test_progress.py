@@ -5,7 +5,6 @@ from multiprocessing import get_context
 
 import pytest
 from rich.console import Console
-from support.stages import tell_of_progress
 from tracking import progress
 from tracking.progress import Advance, bars_of, shown_progress, tell, told_progress
 
@@ -16,7 +15,7 @@ def test_what_another_process_tells_is_shown(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(progress, "shown_progress", lambda: nullcontext(shown.append))
     with told_progress() as told:
         tell(told, Advance("small, epochs", 0.1, "3"))
-        teller = get_context("spawn").Process(target=tell_of_progress, args=(told,))
+        teller = get_context("spawn").Process(target=tell, args=(told, Advance("large, epochs", 0.5, "15")))
         teller.start()
         teller.join()
     assert shown == [("small, epochs", 0.1, "3"), ("large, epochs", 0.5, "15")]

@@ -4,16 +4,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 from omegaconf import OmegaConf
-from support.stages import CONFIG, failed_at_the_first, priced_by_process, worked_by_process
+from support.stages import CONFIG, failed_at_the_first, worked_by_process
 from tracking.factories import cost_model_of, each_priced_graph
 from tracking.share import Share
-from tracking.stage import Stage, run_stage
+from tracking.stage import Stage
 from tracking.store import open_store
 
 from rlflow.cost.measured import empty_price_list
@@ -74,7 +73,7 @@ def test_failed_stage_keeps_the_outputs_of_the_last_good_one(start, project: Pat
     assert (project / "data/second.txt").read_text() == "good"
 
 
-def test_checkpoint_belongs_to_settings_inputs_and_code(project: Path, store_root: Path):
+def test_checkpoint_belongs_to_settings_inputs_and_code(start, project: Path):
     """Each of the three changed in turn gives another folder; nothing changed gives the same one."""
     (project / "data/first").mkdir(parents=True)
     size = project / "data/first/size.txt"
@@ -86,7 +85,7 @@ def test_checkpoint_belongs_to_settings_inputs_and_code(project: Path, store_roo
         stage.output("data/second.txt").write_text("")
 
     def run(**changes: float) -> Path:
-        run_stage(second, OmegaConf.merge(CONFIG, changes), root=project, output_root=project, overrides=[])
+        start(second, OmegaConf.merge(CONFIG, changes))
         return seen[-1]
 
     reference = run()
@@ -106,7 +105,7 @@ def pieces(stage: Stage, share: Share) -> None:
         (stage.checkpoint / f"{piece}.txt").write_text(str(share.worker))
 
 
-def test_what_workers_leave_is_found_by_the_stage_alone(project: Path, store_root: Path):
+def test_what_workers_leave_is_found_by_the_stage_alone(start, project: Path, store_root: Path):
     """The numbers of workers are no setting, so that all have one folder of checkpoints."""
     found: list[str] = []
 
@@ -116,8 +115,7 @@ def test_what_workers_leave_is_found_by_the_stage_alone(project: Path, store_roo
         stage.metrics.write_text("{}")
 
     def run(**workers: int) -> None:
-        config = OmegaConf.merge(CONFIG, workers)
-        run_stage(first, config, root=project, output_root=project, overrides=[], work=pieces)
+        start(first, OmegaConf.merge(CONFIG, workers), work=pieces)
 
     for worker in range(2):
         run(worker=worker, workers=2)
@@ -129,10 +127,9 @@ def test_what_workers_leave_is_found_by_the_stage_alone(project: Path, store_roo
     assert not list((store_root / ".checkpoints/first").iterdir())
 
 
-def test_a_stage_that_workers_cannot_share_is_refused(project: Path, store_root: Path):
-    config = OmegaConf.merge(CONFIG, {"worker": 0, "workers": 2})
+def test_a_stage_that_workers_cannot_share_is_refused(start):
     with pytest.raises(InputError, match="first is the work of one process: leave `workers` at 1"):
-        run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
+        start(first_by_graph, OmegaConf.merge(CONFIG, {"worker": 0, "workers": 2}))
 
 
 ROUNDS = """
@@ -152,7 +149,7 @@ stages:
 """
 
 
-def test_a_round_goes_on_from_the_data_of_the_one_before(project: Path, store_root: Path):
+def test_a_round_goes_on_from_the_data_of_the_one_before(start, project: Path, store_root: Path):
     """One function, with the settings and the folders of the round that is asked for."""
     (project / "dvc.yaml").write_text(ROUNDS)
 
@@ -164,10 +161,8 @@ def test_a_round_goes_on_from_the_data_of_the_one_before(project: Path, store_ro
         stage.metrics.write_text("{}")
 
     for name in ("one", "two"):
-        config = OmegaConf.merge(
-            CONFIG, {"round": name, "rounds": {"one": {"first": {"size": 1}}, "two": {"first": {}}}}
-        )
-        run_stage(first, config, root=project, output_root=project, overrides=[])
+        rounds = {"one": {"first": {"size": 1}}, "two": {"first": {}}}
+        start(first, OmegaConf.merge(CONFIG, {"round": name, "rounds": rounds}))
     assert (project / "data/rounds/one/first.txt").read_text() == "1 "
     assert (project / "data/first.txt").read_text() == "1 3 "
     assert (project / "data/results/rounds/one/first/metrics.json").exists()
@@ -178,7 +173,8 @@ def test_a_round_goes_on_from_the_data_of_the_one_before(project: Path, store_ro
     assert names == {"first@one/small/7", "first@two/small/7"}
 
 
-TWO_GRAPHS = {"second_graph": {"kind": "zoo", "name": "large", "path": "conf/graph/large.yaml"}}
+SECOND_GRAPH = {"second_graph": {"kind": "zoo", "name": "large", "path": "conf/graph/large.yaml"}}
+TWO_GRAPHS = OmegaConf.merge(CONFIG, SECOND_GRAPH)
 
 
 def first_by_graph(stage: Stage) -> None:
@@ -196,10 +192,9 @@ def first_by_graph(stage: Stage) -> None:
 first_by_graph.__name__ = "first"
 
 
-def test_work_by_graph_sees_one_graph_after_another(project: Path, store_root: Path):
+def test_work_by_graph_sees_one_graph_after_another(start, project: Path, store_root: Path):
     declare_second_graph(project)
-    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
-    run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
+    start(first_by_graph, TWO_GRAPHS)
     seen = json.loads((project / "data/results/first/metrics.json").read_text())
     assert list(seen) == ["small", "large"]
     assert all(graph == found["section"] == Path(found["checkpoint"]).name for graph, found in seen.items())
@@ -214,14 +209,13 @@ def test_an_experiment_on_one_graph_has_that_one(start, project: Path):
     assert list(json.loads((project / "data/results/first/metrics.json").read_text())) == ["small"]
 
 
-def test_an_undeclared_second_graph_is_refused(project: Path, store_root: Path):
+def test_an_undeclared_second_graph_is_refused(start):
     """DVC would not notice that another one was chosen."""
-    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
     with pytest.raises(InputError, match="section second_graph is read but not declared"):
-        run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
+        start(first_by_graph, TWO_GRAPHS)
 
 
-def test_a_stage_that_failed_at_the_first_graph_finds_the_checkpoints_of_the_first(project: Path, store_root: Path):
+def test_a_stage_that_failed_at_the_first_graph_finds_the_checkpoints_of_the_first(start, project: Path):
     declare_second_graph(project)
     worked: list[str] = []
 
@@ -238,78 +232,58 @@ def test_a_stage_that_failed_at_the_first_graph_finds_the_checkpoints_of_the_fir
         stage.output("data/first").mkdir()
         stage.metrics.write_text("{}")
 
-    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
     with pytest.raises(RLFlowError, match="in the middle of the second graph"):
-        run_stage(first, config, root=project, output_root=project, overrides=[])
-    run_stage(first, config, root=project, output_root=project, overrides=[])
+        start(first, TWO_GRAPHS)
+    start(first, TWO_GRAPHS)
     assert worked == ["small", "large", "large"]
 
 
-def test_graphs_are_worked_on_at_once_by_processes_of_their_own(project: Path, store_root: Path):
-    """What they return, write and log is there as if one process had done it, however many there may be at a time."""
-    declare_second_graph(project)
-    found: dict[int, dict[str, dict[str, int | str]]] = {}
-
-    def first(stage: Stage) -> None:
-        found[stage.processes] = stage.graphs_at_once(partial(worked_by_process, shift=1))
-        stage.metrics.write_text("{}")
-
-    for processes in (1, 3):
-        config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
-        run_stage(first, config, root=project, output_root=project, overrides=[], processes=processes)
-        assert sorted(path.name for path in (project / "data/first").iterdir()) == ["large", "small"]
-    assert {seen["process"] for seen in found[1].values()} == {os.getpid()}
-    own = {seen["process"] for seen in found[3].values()}
-    assert os.getpid() not in own
-    assert len(own) == 2
-    assert [(graph, seen["checkpoint"]) for graph, seen in found[3].items()] == [("small", "small"), ("large", "large")]
-    client = open_store(store_root).client
-    for run in client.search_runs(["1"]):
-        assert run.info.status == "FINISHED"
-        for graph in ("small", "large"):
-            logged = client.get_metric_history(run.info.run_id, f"{graph}/loss")
-            assert [(one.step, one.value) for one in logged] == [(0, 1.0), (1, 2.0), (2, 3.0)]
-
-
 @pytest.mark.parametrize(
-    ("kind", "processes"),
-    [("analytic", 2), pytest.param("predicted", 2, marks=pytest.mark.study), ("measured", 1)],  # as the analytic one
+    ("kind", "processes", "own"),
+    [
+        ("analytic", 1, False),
+        ("analytic", 3, True),
+        pytest.param("predicted", 2, True, marks=pytest.mark.study),  # as the analytic one
+        ("measured", 2, False),
+    ],
 )
-def test_graphs_whose_prices_are_measured_are_worked_on_one_after_another(
-    project: Path, store_root: Path, kind: str, processes: int
+def test_graphs_are_worked_on_at_once_by_processes_of_their_own_unless_prices_are_measured(
+    start, project: Path, store_root: Path, kind: str, processes: int, own: bool
 ):
-    """Each by a cost model of the kind that is asked for."""
+    """What they return, write and log is there as if one process had done it; each has a cost model as asked for."""
     declare_second_graph(project, "cost")
-    start = project / "prices.json"
-    empty_price_list(threads=1).save(start)
-    seen: list[dict[str, tuple[int, str]]] = []
+    listed = project / "prices.json"
+    empty_price_list(threads=1).save(listed)
+    found: dict[str, dict[str, int | str]] = {}
 
     def first(stage: Stage) -> None:
-        end = stage.output("data/first/prices.json")
-        seen.append(each_priced_graph(stage, start, end, priced_by_process))
+        found.update(each_priced_graph(stage, listed, stage.output("data/first/prices.json"), worked_by_process))
         stage.metrics.write_text("{}")
 
-    config = OmegaConf.merge(CONFIG, TWO_GRAPHS, {"cost": {"kind": kind}})
-    run_stage(first, config, root=project, output_root=project, overrides=[], processes=2)
-    (found,) = seen
-    assert list(found) == ["small", "large"]
-    assert {name for _, name in found.values()} == {cost_model_of({"kind": kind}).name}
-    own = {process for process, _ in found.values()}
-    assert len(own) == processes
-    assert (os.getpid() in own) == (processes == 1)
-    assert (project / "data/first/prices.json").exists()
+    start(first, OmegaConf.merge(TWO_GRAPHS, {"cost": {"kind": kind}}), processes=processes)
+    assert [(graph, seen["checkpoint"]) for graph, seen in found.items()] == [("small", "small"), ("large", "large")]
+    assert {seen["cost_model"] for seen in found.values()} == {cost_model_of({"kind": kind}).name}
+    numbers = {seen["process"] for seen in found.values()}
+    assert len(numbers) == 1 + own
+    assert (os.getpid() in numbers) == (not own)
+    assert sorted(path.name for path in (project / "data/first").iterdir()) == ["large", "prices.json", "small"]
+    client = open_store(store_root).client
+    (run,) = client.search_runs(["1"])
+    assert run.info.status == "FINISHED"
+    for graph in ("small", "large"):
+        logged = client.get_metric_history(run.info.run_id, f"{graph}/loss")
+        assert [(one.step, one.value) for one in logged] == [(0, 1.0), (1, 2.0), (2, 3.0)]
 
 
-def test_a_process_that_fails_fails_the_stage(project: Path, store_root: Path, caplog: pytest.LogCaptureFixture):
+def test_a_process_that_fails_fails_the_stage(start, project: Path, store_root: Path, caplog: pytest.LogCaptureFixture):
     """With its own error, which is told at once; the work on the other graph is brought to its end, and kept."""
     declare_second_graph(project)
 
     def first(stage: Stage) -> None:
         stage.graphs_at_once(failed_at_the_first)
 
-    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
     with pytest.raises(RLFlowError, match="at the very beginning"):
-        run_stage(first, config, root=project, output_root=project, overrides=[], processes=2)
+        start(first, TWO_GRAPHS, processes=2)
     assert "first failed on small: at the very beginning" in caplog.messages
     assert len(list((store_root / ".checkpoints").rglob("graphs/large/done.txt"))) == 1
     assert not (project / "data").exists()
@@ -320,34 +294,6 @@ def test_a_process_that_fails_fails_the_stage(project: Path, store_root: Path, c
 def declare_second_graph(project: Path, *more: str) -> None:
     declarations, sections = project / "dvc.yaml", ", ".join(["seed", "graph", "second_graph", "first", *more])
     declarations.write_text(declarations.read_text().replace("[seed, graph, first]", f"[{sections}]"))
-
-
-@pytest.mark.slow
-def test_hand_run_and_killed_stage_goes_on(project: Path, command: Callable):
-    command("python", "pipelines/first.py", cwd=project)
-    killed = command("python", "pipelines/second.py", cwd=project, check=False, KILL_AT="1")
-    assert killed.returncode == -9
-    assert not (project / "data/second.txt").exists()
-    command("python", "pipelines/second.py", cwd=project)
-    assert (project / "data/second.txt").read_text() == "1.0 from 2"
-    statuses = [run.info.status for run in open_store(project).client.search_runs(["1"])]
-    assert sorted(statuses) == ["FINISHED", "FINISHED", "KILLED"]
-
-
-@pytest.mark.slow
-def test_multirun_gives_children_and_leaves_the_outputs_alone(project: Path, command: Callable):
-    command("python", "pipelines/first.py", cwd=project)
-    command("python", "pipelines/second.py", cwd=project)
-    command("python", "pipelines/second.py", "--multirun", "temperature=0.5,2.0", cwd=project)
-    assert (project / "data/second.txt").read_text() == "1.0 from 0"
-    written = sorted(path.read_text() for path in (project / "multirun").rglob("second.txt"))
-    assert written == ["0.5 from 0", "2.0 from 0"]
-    client = open_store(project).client
-    (parent,) = client.search_runs(["1"], "attributes.run_name = 'second/small/sweep'")
-    children = client.search_runs(["1"], f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
-    assert sorted(run.data.params["temperature"] for run in children) == ["0.5", "2.0"]
-    assert {run.info.run_name for run in children} == {"second/small/0"}
-    assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
 
 
 AT_ONCE = """
@@ -370,15 +316,25 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["basic", pytest.param("joblib", marks=pytest.mark.study)])  # loky starts slowly
-def test_jobs_of_a_sweep_start_no_processes(project: Path, command: Callable, launcher: str):
-    """Joblib's could not, and those of all launchers run beside each other already."""
+def test_a_sweep_gives_children_and_leaves_the_outputs_alone(project: Path, command: Callable, launcher: str):
+    """Its jobs start no processes: joblib's could not, and those of all launchers run beside each other already."""
     declare_second_graph(project)
     (project / "pipelines/first.py").write_text(AT_ONCE.format(work="left_process"))
+    (project / "data/first").mkdir(parents=True)
+    (project / "data/first/small").write_text("as it was")
     sweep = ("--multirun", "seed=0,1", f"hydra/launcher={launcher}", "+processes=2", "+graph@second_graph=large")
     command("python", "pipelines/first.py", *sweep, cwd=project, PYTHONPATH=os.pathsep.join(sys.path))
+    assert (project / "data/first/small").read_text() == "as it was"
     written = sorted((project / "multirun").rglob("data/first/*"))
     assert [path.name for path in written] == ["large", "small"] * 2
     assert {path.read_text() for path in written} == {"MainProcess" if launcher == "basic" else "LokyProcess"}
+
+    client = open_store(project).client
+    (parent,) = client.search_runs(["1"], "attributes.run_name = 'first/small+large/sweep'")
+    children = client.search_runs(["1"], f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
+    assert sorted(run.data.params["seed"] for run in children) == ["0", "1"]
+    assert sorted(run.info.run_name for run in children) == ["first/small+large/0", "first/small+large/1"]
+    assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
 
 
 def test_no_process_outlives_a_stage_that_was_killed(project: Path):
@@ -409,7 +365,7 @@ def eventually(found: Callable[[], list[int]], number: int) -> list[int]:
 
 
 def test_the_run_says_what_it_read_what_it_did_and_what_the_machine_did(
-    project: Path, store_root: Path, monkeypatch: pytest.MonkeyPatch
+    start, project: Path, store_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a stage that reads a folder, with a summary for DVC; the machine is looked at every few milliseconds."""
     monkeypatch.delenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING")
@@ -428,7 +384,7 @@ def test_the_run_says_what_it_read_what_it_did_and_what_the_machine_did(
         stage.summary.write_text("size: 1.5\n")
         return 1.5
 
-    assert run_stage(second, CONFIG, root=project, output_root=project, overrides=[]) == 1.5
+    assert start(second) == 1.5
     (run,) = open_store(store_root).client.search_runs(["1"])
     (read,) = run.inputs.dataset_inputs
     assert read.dataset.name == "data/first"
@@ -436,6 +392,6 @@ def test_the_run_says_what_it_read_what_it_did_and_what_the_machine_did(
     assert "system/cpu_utilization_percentage" in run.data.metrics
 
     (project / "data/first/size.txt").write_text("4")
-    run_stage(second, CONFIG, root=project, output_root=project, overrides=[])
+    start(second)
     digests = {run.inputs.dataset_inputs[0].dataset.digest for run in open_store(store_root).client.search_runs(["1"])}
     assert len(digests) == 2, "a digest tells other content"

@@ -1,5 +1,8 @@
+import os
+import signal
 import subprocess
 import sys
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -8,29 +11,21 @@ from tracking.store import PROCESS_TAG, close_abandoned_runs, open_store
 
 from rlflow.errors import InputError
 
-KILLED_WHILE_RUNNING = """
-import os, signal, sys
-from pathlib import Path
-from rlflow.errors import InputError
-from tracking.run import open_run
-from tracking.store import open_store
-with open_run(open_store(Path(sys.argv[1])), "stage/graph/0", parameters={}, tags={}) as run:
-    run.log(0, {"loss": 1.0})
-    run.flush()
-    sys.stdout.write(run.run_id)
-    sys.stdout.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
+
+def killed_while_running(root: Path) -> None:
+    with open_run(open_store(root), "stage/graph/0", parameters={}, tags={}) as run:
+        run.log(0, {"loss": 1.0})
+        run.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.slow
 def test_killed_run_is_marked_at_the_next_start(store_root: Path):
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED_WHILE_RUNNING, str(store_root)], capture_output=True, text=True, check=False
-    )
-    assert killed.returncode == -9, killed.stderr
+    process = get_context("fork").Process(target=killed_while_running, args=(store_root,))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     store = open_store(store_root)
-    run = store.client.get_run(killed.stdout)
+    (run,) = store.client.search_runs([store.experiment_id])
     assert run.info.status == "KILLED"
     assert run.data.metrics == {"loss": 1.0}
 

@@ -10,7 +10,6 @@ from studies.budgets.runs import Allowance
 from support.study_settings import study_settings
 
 from rlflow import zoo
-from rlflow.schemas.results import check_results
 
 TINY = ("graphs=[tiny_merge,tiny_chain]", "budgets_s=[5]", "long_models=[tiny_merge]", "long_s=8")
 WITHOUT_A_GRAPH = {"conv", "loop", "mlp"}
@@ -35,11 +34,8 @@ def test_the_allowance_is_that_of_its_dataclass(config: DictConfig) -> None:
 
 
 @pytest.mark.study
-def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
-    command("python", str(repository / "pipelines/study.py"), "budgets", *TINY, cwd=store_root)
-    results = store_root / "data/results"
-    assert check_results(results) == []
-    metrics = json.loads((results / "budgets/metrics.json").read_text())
+def test_a_tiny_study(study: Callable[..., Path]) -> None:
+    metrics = json.loads((study("budgets", *TINY) / "budgets/metrics.json").read_text())
     assert {name: list(runs) for name, runs in metrics["models"].items()} == {
         "tiny_merge": ["5", "8"],
         "tiny_chain": ["5"],
@@ -50,8 +46,6 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> 
 
 
 @pytest.mark.study
-def test_a_long_run_of_no_model_is_refused(repository: Path, store_root: Path, command: Callable) -> None:
-    options = ("graphs=[tiny_merge]", "long_models=[bret]")
-    done = command("python", str(repository / "pipelines/study.py"), "budgets", *options, cwd=store_root, check=False)
-    assert done.returncode
-    assert "long_models names bret: choose among tiny_merge" in done.stderr
+def test_a_long_run_of_no_model_is_refused(study_refused: Callable[..., str]) -> None:
+    said = study_refused("budgets", "graphs=[tiny_merge]", "long_models=[bret]")
+    assert "long_models names bret: choose among tiny_merge" in said

@@ -6,10 +6,9 @@ import pytest
 from studies.learned.cells import Cell, Rows, mean_ci95, run_cells, saved_percent
 from support.learned_rows import ROWS
 
-from rlflow import zoo
 from rlflow.cost.base import CostContext
 from rlflow.method import Budget
-from rlflow.onnx_io import from_onnx, save_model
+from rlflow.onnx_io import from_onnx
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory import record
@@ -18,13 +17,6 @@ from rlflow.trajectory.replay import replay
 
 def rows() -> Rows:
     return Rows(ROWS, frozenset({"rlflow"}))
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("learned") / "tiny_merge.onnx"
-    save_model(zoo.build("tiny_merge"), path)
-    return path
 
 
 @pytest.mark.parametrize(
@@ -71,10 +63,10 @@ def test_what_does_not_draw_is_known_exactly():
     assert rows().figures("vit", "rlflow", (500,))["gap_closed_500"] is None
 
 
-def test_a_cell_is_a_search_whose_steps_are_kept(model: Path, tmp_path: Path):
+def test_a_cell_is_a_search_whose_steps_are_kept(tiny_merge: Path, tmp_path: Path):
     """By methods that are on the list of all, and by one that is there for comparison alone."""
     cells = {
-        method: Cell(model, method, {}, Budget(), "analytic", CostContext(), tmp_path / f"{method}.jsonl")
+        method: Cell(tiny_merge, method, {}, Budget(), "analytic", CostContext(), tmp_path / f"{method}.jsonl")
         for method in ("greedy", "chains_random")
     }
     found = run_cells(cells)
@@ -84,6 +76,6 @@ def test_a_cell_is_a_search_whose_steps_are_kept(model: Path, tmp_path: Path):
     assert greedy["milestones"][0][::3] == [0, 0.0]
     assert found["chains_random"]["improvement_percent"] >= greedy["improvement_percent"]
     (steps,) = record.load(tmp_path / "greedy.jsonl")
-    *_, last = replay(from_onnx(model), steps, Rewriter(library.load().rules))
+    *_, last = replay(from_onnx(tiny_merge), steps, Rewriter(library.load().rules))
     assert len(steps.steps) > 0
     assert len(last.nodes) > 0

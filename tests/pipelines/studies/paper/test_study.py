@@ -11,43 +11,32 @@ from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
-from studies.paper.page import PARTS
 from studies.paper.write_page import written
-from support.study_settings import study_settings
+from support.study_settings import plain_settings
 
-from rlflow.schemas.results import check_results, read_results
+from rlflow.schemas.results import read_results
 
 TINY = ("part=graphs", "graphs.graphs=[tiny_chain,tiny_merge]", "graphs.seeds=[0,1]", "graphs.steps=4", "processes=1")
 
 
-def settings_of(repository: Path, name: str = "paper") -> dict[str, Any]:
-    composed: Any = OmegaConf.to_container(study_settings(name), resolve=True)
-    return composed
-
-
-def test_whatever_is_named_is_there(repository: Path) -> None:
-    """Five seeds of all that learns, and the papers' graphs."""
-    settings = settings_of(repository)
-    known = {file.stem for file in (repository / "conf/graph").glob("*.yaml")}
-    for part in PARTS:
-        assert {*settings[part].get("graphs", settings[part].get("families"))} <= known
-        assert part in ("latency", "frameworks") or settings[part]["seeds"] == [0, 1, 2, 3, 4]
+def test_graphs_and_temperatures_are_those_that_the_papers_published(repository: Path) -> None:
+    settings = plain_settings("paper")
     published: Any = OmegaConf.to_container(OmegaConf.load(repository / "conf/study/published.yaml"))
     assert {*settings["agents"]["graphs"]} == {*published["table_1"]} == {*published["table_2"]}
     assert len(settings["candidates"]["graphs"]) == 7
     assert settings["temperatures"]["dreamt"]["temperatures"] == [row[0] for row in published["table_3"]]
 
 
-def test_rewards_are_those_of_figure_5_and_the_whole_grid(repository: Path) -> None:
-    rewards = settings_of(repository)["rewards"]["rewards"]
+def test_rewards_are_those_of_figure_5_and_the_whole_grid() -> None:
+    rewards = plain_settings("paper")["rewards"]["rewards"]
     assert [*rewards][:5] == ["R1", "R2", "R3", "R4", "R5"]
     weighted = [said for said in rewards.values() if said["kind"] == "weighted"]
     assert sorted(said["alpha"] for said in weighted) == [tenths / 10 for tenths in range(11)]
     assert all(said["alpha"] + said["beta"] == pytest.approx(1.0) for said in weighted)
 
 
-def test_the_full_size_is_the_same_study_with_more_of_everything(repository: Path) -> None:
-    small, full = settings_of(repository), settings_of(repository, "paper_full")
+def test_the_full_size_is_the_same_study_with_more_of_everything() -> None:
+    small, full = plain_settings("paper"), plain_settings("paper_full")
     assert small.keys() == full.keys()
     for part in ("agents", "rewards"):
         steps = [size[part]["model_free"]["ppo"]["total_steps"] for size in (small, full)]
@@ -70,36 +59,31 @@ def test_the_page_is_that_of_the_committed_figures(repository: Path, publishable
     ],
 )
 def test_what_cannot_be_run_is_refused_in_a_sentence(
-    repository: Path, store_root: Path, command: Callable[..., Any], asked: list[str], said: str
+    study_refused: Callable[..., str], asked: list[str], said: str
 ) -> None:
-    refused = command(
-        "python", str(repository / "pipelines/study.py"), "paper.cells", *asked, cwd=store_root, check=False
-    )
-    assert refused.returncode
-    assert said in refused.stdout + refused.stderr
+    assert said in study_refused("paper.cells", *asked)
 
 
 @pytest.mark.study
 def test_a_part_that_is_killed_goes_on_and_workers_share_it(
-    repository: Path, store_root: Path, command: Callable[..., Any]
+    repository: Path, store_root: Path, study: Callable[..., Path], study_refused: Callable[..., str]
 ) -> None:
     """Killed without a chance to tidy up, after its first cell; what was done is not done again."""
-    program = [sys.executable, str(repository / "pipelines/study.py"), "paper.cells", *TINY]
-    killed = subprocess.Popen(program, cwd=store_root, start_new_session=True)
+    program = ("paper.cells", *TINY)
+    started = [sys.executable, str(repository / "pipelines/study.py"), *program]
+    killed = subprocess.Popen(started, cwd=store_root, start_new_session=True)
     kept = wait_for(lambda: [*(store_root / ".checkpoints").glob("paper_graphs/*/*-0.json")], killed)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     before = {path: path.stat().st_mtime_ns for path in kept}
 
-    command(*program, "workers=2", "worker=0", cwd=store_root)
+    study(*program, "workers=2", "worker=0")
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert not (store_root / "data/results/paper").exists(), "a worker publishes nothing"
-    failed = command(*program, "longest_s=0.01", cwd=store_root, check=False)
-    assert "without a result, to be tried again by the next run: tiny_" in failed.stdout + failed.stderr
+    failed = study_refused(*program, "longest_s=0.01")
+    assert "without a result, to be tried again by the next run: tiny_" in failed
     assert {path: path.stat().st_mtime_ns for path in before} == before, "a failure costs nothing of the others"
-    command(*program, cwd=store_root)
-    assert check_results(store_root / "data/results/paper") == []
-    found = read_results(store_root / "data/results/paper/graphs.json")
+    found = read_results(study(*program) / "paper/graphs.json")
     assert {graph: variants["walk"]["seeds"] for graph, variants in found.items()} == {
         "tiny_chain": [0, 1],
         "tiny_merge": [0, 1],
@@ -117,11 +101,8 @@ def wait_for(found: Callable[[], list[Path]], process: subprocess.Popen) -> list
 
 
 @pytest.mark.study
-def test_agents_are_timed_by_the_part_that_comes_after(
-    repository: Path, store_root: Path, command: Callable[..., Any]
-) -> None:
+def test_agents_are_timed_by_the_part_that_comes_after(study: Callable[..., Path]) -> None:
     """All agents of one small graph, then the latencies of what they found."""
-    program = ("python", str(repository / "pipelines/study.py"), "paper.cells")
     tiny = [
         "agents.graphs=[tiny_chain]",
         "agents.seeds=[0]",
@@ -132,10 +113,8 @@ def test_agents_are_timed_by_the_part_that_comes_after(
         "agents.model_free.ppo.total_steps=256",
         "latency.timing.rounds=2",
     ]
-    command(*program, "part=agents", *tiny, cwd=store_root)
-    command(*program, "part=latency", *tiny, cwd=store_root)
-    results = store_root / "data/results/paper"
-    assert check_results(results) == []
+    study("paper.cells", "part=agents", *tiny)
+    results = study("paper.cells", "part=latency", *tiny) / "paper"
     agents = json.loads((results / "agents.json").read_text())["tiny_chain"]
     timed = json.loads((results / "latency.json").read_text())["tiny_chain"]
     assert {*timed} == {"original", "greedy", "taso", "rlflow", "dreamt", "model-free"} <= {*agents, "original"}

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 from studies.pass_ordering.page import walked
 from studies.pass_ordering.write_page import written
-from support.study_settings import study_settings
+from support.study_settings import option_names, plain_settings
 
 from rlflow.passes import search
 from rlflow.passes.agents.algorithms import ALGORITHMS
@@ -33,19 +32,13 @@ TINY = (
 )
 
 
-def composed(repository: Path, *overrides: str) -> dict[str, Any]:
-    settings: Any = OmegaConf.to_container(study_settings("pass_ordering", overrides), resolve=True)
-    return settings
-
-
-def test_every_algorithm_is_an_option_whose_settings_can_be_read(repository: Path) -> None:
-    options = sorted(path.stem for path in (repository / "conf/pass_agent").glob("*.yaml"))
-    read = {name: composed(repository, f"+pass_agent={name}")["pass_agent"] for name in options}
-    configs = {name: config_of(section) for name, section in read.items()}
+def test_every_algorithm_is_an_option_whose_settings_can_be_read() -> None:
+    options = sorted(option_names("pass_agent"))
+    settings = plain_settings("pass_ordering", [f"+pass_agent@tried.{name}={name}" for name in options])
+    configs = {name: config_of(section) for name, section in settings["tried"].items()}
     algorithms = {name: config for name, config in configs.items() if isinstance(config, PassAgentConfig)}
     assert {config.algorithm for config in algorithms.values()} == set(ALGORITHMS)
     assert configs.keys() - algorithms.keys() == {"world_model"}
-    settings = composed(repository)
     dreamt = configs["world_model"]
     assert isinstance(dreamt, DreamtConfig)
     assert dreamt.dream.max_steps == settings["episode"]["max_steps"]
@@ -54,9 +47,9 @@ def test_every_algorithm_is_an_option_whose_settings_can_be_read(repository: Pat
     assert len(settings["seeds"]) == 5
 
 
-def test_families_that_are_held_out_exist(repository: Path) -> None:
+def test_families_that_are_held_out_exist() -> None:
     """And some are left to train on; a wrong name would only be noticed by the run."""
-    for backend, own in composed(repository)["of_backend"].items():
+    for backend, own in plain_settings("pass_ordering")["of_backend"].items():
         assert backend in BACKENDS.names()
         known = {source.family for source in backend_of(backend).sources()}
         assert set(own["held_out"]) < known
@@ -102,18 +95,15 @@ def test_published_passes_still_lead_to_what_is_published(repository: Path, back
 
 @pytest.mark.study
 def test_a_study_is_run_and_goes_on_from_what_is_kept(
-    repository: Path, store_root: Path, command: Callable[..., Any]
+    study: Callable[..., Path], study_refused: Callable[..., str], store_root: Path
 ) -> None:
-    program = ("python", str(repository / "pipelines/study.py"), "pass_ordering.study", *TINY)
-    refused = command(*program, "backend=gcc", cwd=store_root, check=False)
-    assert "the study knows no backend 'gcc'" in refused.stdout + refused.stderr
-    command(*program, "workers=2", "worker=0", cwd=store_root)
+    program = ("pass_ordering.study", *TINY)
+    assert "the study knows no backend 'gcc'" in study_refused(*program, "backend=gcc")
+    study(*program, "workers=2", "worker=0")
     kept = {path: path.stat().st_mtime_ns for path in (store_root / ".checkpoints").glob("pass_ordering_onnx/*/*.json")}
     assert len(kept) == 2, "the baselines, and the agent: every second of three cells"
     assert not (store_root / "data/results/pass_ordering").exists(), "a worker publishes nothing"
-    command(*program, cwd=store_root)
-    assert check_results(store_root / "data/results/pass_ordering") == []
-    found = read_results(store_root / "data/results/pass_ordering/onnx.json")
+    found = read_results(study(*program) / "pass_ordering/onnx.json")
     assert {"start", "default", "fixpoint", "greedy", "beam", "random", "maskable_ppo"} < set(found["entrants"])
     assert set(found["times_ms"]) == {name for names in found["held_out"].values() for name in names}
     assert all({"default", "maskable_ppo"} == times.keys() for times in found["times_ms"].values())

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 from studies.policy.curriculum import Unit, units
 from studies.policy.data_sheet import data_sheet
-from support.study_settings import study_settings
+from support.study_settings import plain_settings
 
 from rlflow import zoo
 from rlflow.agents.tokens.demonstrations import GainConfig
@@ -21,7 +20,7 @@ from rlflow.agents.tokens.token_policy import SHIPPED, TokenPolicy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.rules import library
 from rlflow.rules.matching.sharing import SharingRewriter
-from rlflow.schemas.results import check_results, read_results
+from rlflow.schemas.results import read_results
 from rlflow.search.best import SEARCHES
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
@@ -30,9 +29,8 @@ TRANSFORMERS = {"bert", "gpt2", "dalle", "t5_decoder", "vit"}
 
 
 @pytest.fixture(scope="module")
-def settings(repository: Path) -> dict[str, Any]:
-    composed: Any = OmegaConf.to_container(study_settings("policy"), resolve=True)
-    return composed
+def settings() -> dict[str, Any]:
+    return plain_settings("policy")
 
 
 @pytest.fixture(scope="module")
@@ -119,13 +117,13 @@ FIT = {
 
 
 @pytest.fixture
-def stage(repository: Path, store_root: Path, command: Callable) -> Callable[..., None]:
+def stage(study: Callable[..., Path]) -> Callable[..., None]:
     """Run one stage of the tiny course in the test's folder."""
     tiny = ["~lessons", f"+lessons={_override(TINY)}", "experts.saturation.options.exploration.max_nodes=300"]
     tiny += ["judging.rewrites=20", *(f"fit.{name}={value}" for name, value in FIT.items())]
 
     def run(name: str, *overrides: str) -> None:
-        command("python", str(repository / "pipelines/study.py"), f"policy.{name}", *tiny, *overrides, cwd=store_root)
+        study(f"policy.{name}", *tiny, *overrides)
 
     return run
 
@@ -174,7 +172,6 @@ def test_a_tiny_policy(stage: Callable, store_root: Path, repository: Path):
     assert TokenPolicy.load(place).trained_on["families"] == ["t5_decoder", "tiny_merge"]
 
     stage("judge")
-    assert check_results(store_root / "data/results") == []
     document = read_results(store_root / "data/results/policy/metrics.json")
     assert document["trained_on"]["lessons"] == 2
     assert document["lessons"]["t5_decoder_held_out"]["held_out"]

@@ -16,7 +16,6 @@ from rlflow.cost.predicted.price_model import DESCRIPTION, TREES, read
 from rlflow.cost.predicted.training import LearningConfig
 from rlflow.cost.region_record import GraphRecord, RegionRecord, RewriteRecord, write_records
 from rlflow.onnx_io import from_onnx
-from rlflow.schemas.results import check_results
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +53,15 @@ def regions(tmp_path: Path) -> Path:
 
 
 @pytest.mark.study
-def test_a_small_study_repeats(repository: Path, store_root: Path, command: Callable, regions: Path) -> None:
+def test_a_small_study_repeats(study: Callable[..., Path], store_root: Path, regions: Path) -> None:
     """Twice, in processes of their own: the same bytes. XGBoost fits the trees, ONNX Runtime runs them."""
     files = []
     for name in ("first", "second"):
         folder = store_root / name
         folder.mkdir()
         places = [f"{part}={regions / part}.jsonl.xz" for part in ("regions", "graphs", "rewrites")]
-        program = ("python", str(repository / "pipelines/study.py"), "price_model", *places, f"model={folder}")
-        command(*program, "trees.rounds=20", "learning.least_regions=2", cwd=store_root)
-        assert check_results(store_root / "data/results") == []
-        metrics = store_root / "data/results/price_model/metrics.json"
+        small = (f"model={folder}", "trees.rounds=20", "learning.least_regions=2")
+        metrics = study("price_model", *places, *small) / "price_model/metrics.json"
         files.append([(folder / DESCRIPTION).read_bytes(), (folder / TREES).read_bytes(), metrics.read_bytes()])
         assert set(read(folder).description.trained_on["families"]) == {"narrow", "wide"}
     assert files[0] == files[1]

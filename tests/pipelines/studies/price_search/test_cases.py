@@ -8,7 +8,7 @@ from studies.price_search.cases import COSTS, Aims, Case, averaged, priced, run_
 from studies.search_task import SearchTask
 from support.prices import DrawnTimings
 
-from rlflow import schemas, zoo
+from rlflow import schemas
 from rlflow.cost import pricing
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext
@@ -18,7 +18,7 @@ from rlflow.cost.regions import partition
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget
-from rlflow.onnx_io import from_onnx, save_model
+from rlflow.onnx_io import from_onnx
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
@@ -40,15 +40,8 @@ class OneNoisyPrice(OnePrice):
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("price_search") / "tiny_merge.onnx"
-    save_model(zoo.build("tiny_merge"), path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def original(model: Path) -> Graph:
-    return from_onnx(model)
+def original(tiny_merge: Path) -> Graph:
+    return from_onnx(tiny_merge)
 
 
 @pytest.fixture(scope="module")
@@ -158,12 +151,12 @@ def test_the_document_of_the_schema_is_what_its_rows_give(documents: dict) -> No
     assert summary(rows, Aims()) == documents["price_search"]
 
 
-def test_a_case_searches_by_all_prices_from_an_empty_list(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_searches_by_all_prices_from_an_empty_list(tiny_merge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Times are drawn, the same for the same region, so that both lists must say the same."""
     drawn = DrawnTimings()
     for name in ("time_batch", "time_launch", "time_probe_ms"):
         monkeypatch.setattr(pricing, name, getattr(drawn, name))
-    found = run_case(Case({cost: task(model, kind) for cost, kind in KINDS.items()}, sigmas=2.0, lists=2))
+    found = run_case(Case({cost: task(tiny_merge, kind) for cost, kind in KINDS.items()}, sigmas=2.0, lists=2))
     measured = {cost: search["prices_measured"] for cost, search in found["searches"].items()}
     assert measured.pop("measured") > 0
     assert set(measured.values()) == {0}
@@ -186,6 +179,6 @@ def test_the_mean_of_lists_has_the_noise_of_a_mean() -> None:
     assert lists[0].get("deployed", "region") == Price(1.0, "a", 0.003), "what was taken stays"
 
 
-def test_what_does_not_measure_is_no_reference(model: Path) -> None:
+def test_what_does_not_measure_is_no_reference(tiny_merge: Path) -> None:
     with pytest.raises(InputError, match="analytic does not measure"):
-        run_case(Case({cost: task(model, "analytic") for cost in COSTS}, sigmas=2.0, lists=1))
+        run_case(Case({cost: task(tiny_merge, "analytic") for cost in COSTS}, sigmas=2.0, lists=1))

@@ -17,7 +17,6 @@ from rlflow import zoo
 from rlflow.cost.fragment import describe
 from rlflow.cost.region_record import read_graphs, read_records, read_rewrites
 from rlflow.runtime.timing.batches import BatchConfig
-from rlflow.schemas.results import check_results
 
 TINY = (
     "models=[{family: mlp, entry: mlp}, {family: tiny, entry: tiny_scale}, {family: tiny, entry: tiny_merge}]",
@@ -55,11 +54,9 @@ def test_every_model_of_the_zoo_is_there_in_several_configurations(config: DictC
 
 
 @pytest.mark.study
-def test_a_tiny_run(repository: Path, store_root: Path, command: Callable):
+def test_a_tiny_run(study: Callable[..., Path], store_root: Path):
     """From models to files that can be read; all that is named is there, and nothing is left to go on from."""
-    command("python", str(repository / "pipelines/study.py"), "prices", *TINY, cwd=store_root)
-    assert check_results(store_root / "data/results") == []
-    figures = json.loads((store_root / "data/results/prices/metrics.json").read_text())
+    figures = json.loads((study("prices", *TINY) / "prices/metrics.json").read_text())
     folder = store_root / "data/regions"
     records = list(read_records(folder / "regions.jsonl.xz"))
     rewrites, graphs = list(read_rewrites(folder / "rewrites.jsonl.xz")), list(read_graphs(folder / "graphs.jsonl.xz"))
@@ -71,24 +68,21 @@ def test_a_tiny_run(repository: Path, store_root: Path, command: Callable):
     assert len(rewrites) == figures["rewrites"] > 5
     assert {graph.configuration for graph in graphs} == {"mlp", "tiny_scale", "tiny_merge"}
     assert f"{len(records)} distinct regions" in (folder / "README.md").read_text()
-    assert not list((store_root / ".checkpoints/prices").iterdir())
 
 
 @pytest.mark.study
-def test_a_run_whose_time_is_over_goes_on(repository: Path, store_root: Path, command: Callable):
+def test_a_run_whose_time_is_over_goes_on(
+    study: Callable[..., Path], study_refused: Callable[..., str], store_root: Path
+):
     """With what was gathered; of timings, tests/pipelines/studies/prices/test_region_timings.py says so."""
-    program = ("python", str(repository / "pipelines/study.py"), "prices", *TINY)
-    first = command(*program, "measuring.time_s=1e-9", cwd=store_root, check=False)
-    assert first.returncode
-    assert "run it again" in first.stderr
+    assert "run it again" in study_refused("prices", *TINY, "measuring.time_s=1e-9")
     assert not (store_root / "data/regions").exists(), "nothing is published where nothing was timed"
     (gathered,) = (store_root / ".checkpoints/prices").iterdir()
     assert {path.name for path in gathered.iterdir()} == {"mlp.json", "tiny.json"}
 
-    shutil.copy(
-        gathered / "tiny.json", gathered / "mlp.json"
-    )  # seen in the result only if it is read, not gathered anew
-    command(*program, cwd=store_root)
+    # Seen in the result only if it is read, not gathered anew.
+    shutil.copy(gathered / "tiny.json", gathered / "mlp.json")
+    study("prices", *TINY)
     records = read_records(store_root / "data/regions/regions.jsonl.xz")
     assert {record.family for record in records} == {"tiny"}
     assert not list((store_root / ".checkpoints/prices").iterdir())

@@ -5,24 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tracking.declaration import read_declaration, stage_names
-
-from rlflow.schemas.results import check_results
+from tracking.declaration import read_declarations, stage_names
 
 
 def test_every_stage_comes_after_those_that_it_depends_on(repository: Path) -> None:
     """In the order of which the study runs them one by one."""
-    written: set[str] = {"conf"}
+    stages, written = read_declarations(repository), {"conf"}
     for name in stage_names(repository):
-        stage = read_declaration(name, repository)
-        made_later = {
-            path
-            for later in stage_names(repository)
-            for path in read_declaration(later, repository).outputs
-            if path not in written
-        }
-        assert not made_later & {*stage.dependencies}
-        written |= {*stage.outputs}
+        made_later = {path for later in stages.values() for path in later.outputs} - written
+        assert not made_later & {*stages[name].dependencies}
+        written |= {*stages[name].outputs}
     assert len(written) > 10
 
 
@@ -30,17 +22,10 @@ def test_every_stage_comes_after_those_that_it_depends_on(repository: Path) -> N
 @pytest.mark.parametrize(
     "controller", [[], ["controller=cma_es", "controller.cma_es.generations=2"]], ids=["trained", "evolved"]
 )
-def test_a_tiny_study(repository: Path, store_root: Path, command: Callable, controller: list[str]) -> None:
+def test_a_tiny_study(repository: Path, study: Callable[..., Path], controller: list[str]) -> None:
     """Of the last commit: rules, rollouts and searches of both runs are equal byte for byte."""
-    program = (
-        "python",
-        str(repository / "pipelines/study.py"),
-        "repro_study",
-        f"overrides={['experiment=smoke', *controller]}",
-    )
-    command(*program, f"repository={repository}", cwd=store_root)
-    results = store_root / "data/results"
-    assert check_results(results) == []
+    overrides = f"overrides={['experiment=smoke', *controller]}"
+    results = study("repro_study", overrides, f"repository={repository}")
     found = json.loads((results / "repro_study/metrics.json").read_text())
     assert found["unlike"] == found["faults"] == []
     assert found["reproduced"]

@@ -3,15 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 from studies.reward_study.cases import TimingConfig
-from support.study_settings import study_settings
+from support.study_settings import plain_settings
 
 from rlflow.environments import RewardConfig
-from rlflow.schemas.results import check_results
 from rlflow.world_model.settings import read_config
 
 TINY = (
@@ -29,20 +26,10 @@ TINY = (
 )
 
 
-@pytest.fixture(scope="module")
-def settings(repository: Path) -> dict[str, Any]:
-    composed: Any = OmegaConf.to_container(study_settings("reward_study"), resolve=True)
-    return composed
-
-
-def test_whatever_is_named_is_there(settings: dict[str, Any], repository: Path) -> None:
-    assert {*settings["graphs"]} <= {file.stem for file in (repository / "conf/graph").glob("*.yaml")}
-    assert len({*settings["seeds"]}) == 5
-    assert {*settings["timing"]} == {*vars(TimingConfig())}
-
-
-def test_rewards_are_an_estimate_and_measured_ones_that_differ_in_how_often(settings: dict[str, Any]) -> None:
+def test_rewards_are_an_estimate_and_measured_ones_that_differ_in_how_often() -> None:
     """And what is estimated is priced as it is measured: as deployed."""
+    settings = plain_settings("reward_study")
+    assert {*settings["timing"]} == {*vars(TimingConfig())}
     rewards = {
         name: read_config(RewardConfig, settings["reward"] | changed) for name, changed in settings["rewards"].items()
     }
@@ -55,17 +42,10 @@ def test_rewards_are_an_estimate_and_measured_ones_that_differ_in_how_often(sett
 
 
 @pytest.mark.study
-def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
+def test_a_tiny_study(study: Callable[..., Path], study_refused: Callable[..., str]) -> None:
     """A training that is done before the study fails is kept, and not done again."""
-    program = ("python", str(repository / "pipelines/study.py"), "reward_study")
-    failed = command(*program, *TINY, "longest_s=0.01", cwd=store_root, check=False)
-    assert failed.returncode
-    assert (
-        "without a result, to be tried again by the next run: tiny_merge estimated 0" in failed.stderr + failed.stdout
-    )
-    command(*program, *TINY, cwd=store_root)
-    results = store_root / "data/results"
-    assert check_results(results) == []
-    found = json.loads((results / "reward_study/metrics.json").read_text())["tiny_merge"]
+    said = study_refused("reward_study", *TINY, "longest_s=0.01")
+    assert "without a result, to be tried again by the next run: tiny_merge estimated 0" in said
+    found = json.loads((study("reward_study", *TINY) / "reward_study/metrics.json").read_text())["tiny_merge"]
     assert {*found} == {"estimated", "at_the_end"}
     assert [row["seed"] for row in found["at_the_end"]["seeds"]] == [0]

@@ -3,15 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
-from support.study_settings import study_settings
+from support.study_settings import plain_settings
 
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
-from rlflow.schemas.results import check_results
 from rlflow.world_model.settings import read_config
 
 TINY = (
@@ -28,18 +25,8 @@ TINY = (
 )
 
 
-@pytest.fixture(scope="module")
-def settings(repository: Path) -> dict[str, Any]:
-    composed: Any = OmegaConf.to_container(study_settings("sample_efficiency"), resolve=True)
-    return composed
-
-
-def test_whatever_is_named_is_there(settings: dict[str, Any], repository: Path) -> None:
-    assert {*settings["graphs"]} <= {file.stem for file in (repository / "conf/graph").glob("*.yaml")}
-    assert len({*settings["seeds"]}) == 5
-
-
-def test_both_agents_have_the_same_task_and_differ_in_what_a_real_step_costs(settings: dict[str, Any]) -> None:
+def test_both_agents_have_the_same_task_and_differ_in_what_a_real_step_costs() -> None:
+    settings = plain_settings("sample_efficiency")
     dream, real = settings["controller"]["dream"], read_config(RealEpisodesConfig, settings["real"])
     assert (dream["max_steps"], dream["max_kinds"]) == (real.max_steps, real.max_kinds)
     ppo = settings["controller"]["ppo"]
@@ -51,10 +38,6 @@ def test_both_agents_have_the_same_task_and_differ_in_what_a_real_step_costs(set
 
 
 @pytest.mark.study
-def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
-    command("python", str(repository / "pipelines/study.py"), "sample_efficiency", *TINY, cwd=store_root)
-    results = store_root / "data/results"
-    assert check_results(results) == []
-    found = json.loads((results / "sample_efficiency/metrics.json").read_text())["tiny_merge"]
+def test_a_tiny_study(study: Callable[..., Path]) -> None:
+    found = json.loads((study("sample_efficiency", *TINY) / "sample_efficiency/metrics.json").read_text())["tiny_merge"]
     assert [row["seed"] for row in found["seeds"]] == [0, 1]
-    assert not list((store_root / ".checkpoints/sample_efficiency").iterdir()), "nothing to go on from"

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
-from support.study_settings import study_settings
+from support.study_settings import plain_settings
 
 from rlflow.optimise.gate import GateConfig
-from rlflow.schemas.results import check_results
 
 
 @pytest.fixture(scope="module")
-def settings(repository: Path) -> dict[str, Any]:
-    composed: Any = OmegaConf.to_container(study_settings("timing_study"))
-    return composed
+def settings() -> dict[str, Any]:
+    return plain_settings("timing_study")
 
 
 def test_the_gate_is_that_of_the_command_but_for_its_time(settings: dict[str, Any]) -> None:
@@ -36,12 +33,9 @@ def test_the_slower_model_is_slower_by_three_percent(settings: dict[str, Any]) -
 
 
 @pytest.mark.study
-def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
+def test_a_tiny_study(study: Callable[..., Path]) -> None:
     """Of so few comparisons that they prove no more than that the figures are there."""
-    program = ("python", str(repository / "pipelines/study.py"), "timing_study")
     cases = ("cases.same_model=2", "cases.slower_model=2", "gate.time_s=0.5", "simulated.cases=100")
-    command(*program, *cases, cwd=store_root)
-    assert check_results(store_root / "data/results") == []
-    found = json.loads((store_root / "data/results/timing/metrics.json").read_text())
+    found = json.loads((study("timing_study", *cases) / "timing/metrics.json").read_text())
     assert {beside: group["cases"] for beside, group in found["slower_model"].items()} == {"quiet": 1, "busy": 1}
     assert found["simulated"]["quiet_0.01"]["slower_model"]["slower_share"] > 0.9
