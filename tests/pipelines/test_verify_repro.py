@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from experiment.documents import ReproductionReport
+from experiment.results import read_results, schema_of
 from support.checkouts import COMMIT, checkout_of
 from tracking.declaration import outputs_by_kind
 
 from rlflow import schemas
 from rlflow.schemas import Kind
-from rlflow.schemas.results import read_results, schema_of
 
 EVALUATION = "data/results/evaluate/metrics.json"
 Main = Callable[[list[str], Path], int]
@@ -80,7 +81,7 @@ def test_bytes_are_compared_by_what_dvc_has_locked(
     write_lock(checkout, {path: "0" * 32 if kind is Kind.EQUAL else "1" * 32 for path, kind in outputs.items()})
     assert main(["--json"], checkout) == 0
     document = json.loads(capsys.readouterr().out)
-    schemas.validate("reproduction", document)
+    schemas.validate(ReproductionReport, document)
     same = {output["path"]: output["same_bytes"] for output in document["outputs"]}
     assert same["data/rules"]
     assert not same["data/policies"]

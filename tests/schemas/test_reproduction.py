@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment.results import read_results, schema_of
+from rlflow.schemas.validation import resolver
 from tracking.declaration import outputs_by_kind
 
 from rlflow import schemas
 from rlflow.schemas import Kind, Place
-from rlflow.schemas.results import read_results, schema_of
-from rlflow.schemas.validation import resolver
 
 STAGES = (
     "collect_rollouts curves evaluate fit_world_model generate_rules rules_applied temperature_sweep train_controller"

@@ -2,9 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
+from experiment.results import STAGES, Figure, check_results, read_results, schema_of, write_results
 
 from rlflow.errors import InputError, RLFlowError
-from rlflow.schemas.results import STAGES, Figure, check_results, read_results, schema_of, write_results
 
 
 def path_of(folder: Path, name: str) -> Path:

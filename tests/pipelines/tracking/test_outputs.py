@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from experiment.results import schema_of
 from tracking.declaration import digests, outputs_by_kind
 
 from rlflow.errors import InputError
 from rlflow.schemas import Kind
-from rlflow.schemas.results import schema_of
 
 DERIVED = (".png", ".md", ".csv", ".yaml")
 """Pictures, tables, rows of plots and summaries follow from figures, times among them."""

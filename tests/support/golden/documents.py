@@ -12,6 +12,7 @@ from typing import Any
 
 from experiment import tables
 from experiment.findings import findings
+from experiment.results import read_results, schema_of
 from studies.paper import write_page as paper_page
 from studies.pass_ordering import write_page as pass_ordering_page
 from studies.policy import data_sheet as policy_sheet
@@ -21,7 +22,6 @@ from studies.sample_efficiency import cases as sample_efficiency
 
 from rlflow import schemas
 from rlflow.schemas import Place
-from rlflow.schemas.results import read_results, schema_of
 from support.golden.digests import Value, digest
 from support.golden.entries import Compute
 from support.repository import REPOSITORY

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig, OmegaConf
 from studies.budgets.runs import Allowance
+from studies.documents import check_results
 from support.study_settings import study_settings
 
 from rlflow import zoo
-from rlflow.schemas.results import check_results
 
 TINY = ("graphs=[tiny_merge,tiny_chain]", "budgets_s=[5]", "long_models=[tiny_merge]", "long_s=8")
 WITHOUT_A_GRAPH = {"conv", "loop", "mlp"}

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from experiment.tables import cost_accuracy_table
+from studies.documents import check_results
 from support.documents import documents
 from support.study_settings import study_settings
 
 from rlflow import zoo
 from rlflow.cost import price_list
 from rlflow.runtime.hardware import fingerprint
-from rlflow.schemas.results import check_results
 
 
 def test_every_large_model_of_the_zoo_is_in_it(repository: Path) -> None:

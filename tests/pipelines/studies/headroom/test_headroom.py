@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig
+from studies.documents import check_results
 from support.study_settings import study_settings
 
 from rlflow.cost import price_list
 from rlflow.cost.measured import empty_price_list
 from rlflow.optimise.gate import GateConfig
-from rlflow.schemas.results import check_results
 
 TINY = ("graphs.analytic=[tiny_merge]", "graphs.gpu=[]", "graphs.fused=[tiny_merge]", "methods=[greedy,random]")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig
+from studies.documents import check_results
 from studies.learned.cells import BASELINES
 from support.study_settings import study_settings
 
@@ -16,7 +17,6 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.methods import METHODS
 from rlflow.rules import library
-from rlflow.schemas.results import check_results
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
 

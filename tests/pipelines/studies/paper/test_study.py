@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment.results import read_results
 from omegaconf import OmegaConf
+from studies.documents import check_results
 from studies.paper.page import PARTS
 from studies.paper.write_page import written
 from support.study_settings import study_settings
-
-from rlflow.schemas.results import check_results, read_results
 
 TINY = ("part=graphs", "graphs.graphs=[tiny_chain,tiny_merge]", "graphs.seeds=[0,1]", "graphs.steps=4", "processes=1")
 

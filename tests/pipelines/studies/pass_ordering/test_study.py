@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment.results import read_results
 from omegaconf import OmegaConf
+from studies.documents import check_results
 from studies.pass_ordering.page import walked
 from studies.pass_ordering.write_page import written
 from support.study_settings import study_settings
@@ -16,7 +18,6 @@ from rlflow.passes.agents.config import DreamtConfig, PassAgentConfig, config_of
 from rlflow.passes.backends import BACKENDS, backend_of
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend
-from rlflow.schemas.results import check_results, read_results
 
 TINY = (
     "backend=onnx",

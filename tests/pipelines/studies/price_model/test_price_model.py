@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
+from studies.documents import check_results
 from support.cost_graphs import SMALL_BERT
 from support.price_models import PACES, examples, regions_of
 from support.study_settings import study_settings
@@ -16,7 +17,6 @@ from rlflow.cost.predicted.price_model import DESCRIPTION, TREES, read
 from rlflow.cost.predicted.training import LearningConfig
 from rlflow.cost.region_record import GraphRecord, RegionRecord, RewriteRecord, write_records
 from rlflow.onnx_io import from_onnx
-from rlflow.schemas.results import check_results
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from experiment.tables import price_search_table
 from studies.price_search.cases import COSTS, Aims, Case, averaged, priced, run_case, summary, time_ratio
+from studies.price_search.documents import PriceSearch
 from studies.search_task import SearchTask
 from support.prices import DrawnTimings
 
@@ -133,7 +134,7 @@ def test_figures_over_graphs_that_are_written_down() -> None:
         ("squeezenet", "chains"): row((None, None), (4.0, 0.5, 10.0)),
     }
     document = summary(rows, Aims(share=0.95, time=0.05))
-    schemas.validate("price_search", document)
+    schemas.validate(PriceSearch, document)
     greedy = document["methods"]["greedy"]
     assert greedy["predicted"]["frozen"] == {"median": 0.98, "smallest": 0.94, "reached": 2, "cases": 3, "dearer": 0}
     assert greedy["analytic"]["frozen"] == {"median": 0.2, "smallest": 0.0, "reached": 1, "cases": 3, "dearer": 1}
@@ -173,7 +174,7 @@ def test_a_case_searches_by_all_prices_from_an_empty_list(model: Path, monkeypat
         found["searches"]["measured"]["promised_percent"], abs=1e-5
     )
     assert time_ratio(found, "measured") == 1.0
-    schemas.validate("price_search", summary({("tiny_merge", "greedy"): found}, Aims()))
+    schemas.validate(PriceSearch, summary({("tiny_merge", "greedy"): found}, Aims()))
 
 
 def test_the_mean_of_lists_has_the_noise_of_a_mean() -> None:

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
+from studies.documents import check_results
 from studies.price_search.cases import COSTS, Aims
 from support.study_settings import study_settings
-
-from rlflow.schemas.results import check_results
 
 TINY = ("graphs=[tiny_merge]", "methods=[greedy]")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
+from studies.documents import check_results
 from studies.prices.region_gathering import Configuration, GatheringConfig
 from studies.prices.region_timings import MeasuringConfig
 from support.study_settings import study_settings
@@ -17,7 +18,6 @@ from rlflow import zoo
 from rlflow.cost.fragment import describe
 from rlflow.cost.region_record import read_graphs, read_records, read_rewrites
 from rlflow.runtime.timing.batches import BatchConfig
-from rlflow.schemas.results import check_results
 
 TINY = (
     "models=[{family: mlp, entry: mlp}, {family: tiny, entry: tiny_scale}, {family: tiny, entry: tiny_merge}]",

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from studies.documents import check_results
 from tracking.declaration import read_declaration, stage_names
-
-from rlflow.schemas.results import check_results
 
 
 def test_every_stage_comes_after_those_that_it_depends_on(repository: Path) -> None:

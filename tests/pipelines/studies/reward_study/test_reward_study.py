@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
+from studies.documents import check_results
 from studies.reward_study.cases import TimingConfig
 from support.study_settings import study_settings
 
 from rlflow.environments import RewardConfig
-from rlflow.schemas.results import check_results
 from rlflow.world_model.settings import read_config
 
 TINY = (

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
+from studies.documents import check_results
 from support.study_settings import study_settings
 
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
-from rlflow.schemas.results import check_results
 from rlflow.world_model.settings import read_config
 
 TINY = (

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig
+from studies.documents import check_results
 from studies.speedups.public_tools import names
 from support.study_settings import study_settings
 
 from rlflow.optimise.gate import GateConfig
-from rlflow.schemas.results import check_results
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
+from studies.documents import check_results
 from support.study_settings import study_settings
 
 from rlflow.optimise.gate import GateConfig
-from rlflow.schemas.results import check_results
 
 
 @pytest.fixture(scope="module")
