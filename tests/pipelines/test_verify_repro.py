@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from experiment.documents import ReproductionReport
-from experiment.results import read_results, schema_of
+from experiment.results import read_results
+from studies.documents import document_type
 from support.checkouts import COMMIT, checkout_of
 from tracking.declaration import outputs_by_kind
 
@@ -28,7 +29,7 @@ def main(repository: Path) -> Main:
 def checkout(repository: Path, tmp_path: Path) -> Path:
     """A repository with what this one has published, and a lock that has every output."""
     outputs = outputs_by_kind(repository)
-    files = [path for path in outputs if schema_of(Path(path))]
+    files = [path for path in outputs if document_type(Path(path))]
     folder = checkout_of(repository, [*files, "dvc.yaml", "params.yaml"], tmp_path)
     write_lock(folder, dict.fromkeys(outputs, "0" * 32))
     commit(folder)

@@ -53,11 +53,11 @@ class Graphs(Document):
 class Entrant(Document):
     """One agent or baseline over held-out graphs."""
 
-    over_default_percent: Spread
-    count_ratio_percent: Spread
-    over_fixpoint_percent: Spread
-    fixpoint_count_ratio_percent: Spread
-    passes_run: Spread
+    over_default_percent: Spread | None
+    count_ratio_percent: Spread | None
+    over_fixpoint_percent: Spread | None
+    fixpoint_count_ratio_percent: Spread | None
+    passes_run: Spread | None
     seeds: Seeds
     graphs: Cases
     apart: Count

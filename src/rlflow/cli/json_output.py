@@ -1,4 +1,4 @@
-"""What commands print with `--json`: documents that follow their types."""
+"""Printing documents with `--json`, each checked against the type of its command."""
 
 import json
 from typing import Any

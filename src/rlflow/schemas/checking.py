@@ -36,10 +36,10 @@ def _faults(form: Form, value: Any, path: str) -> Iterator[str]:
 
 def _below(form: Form, key: str | int, item: Any, path: str) -> Iterator[str]:
     child = form.child(key)
-    if child is not None:
-        yield from _faults(child, item, f"{path}/{key}")
-    elif form.is_object:
+    if child is None and form.is_object:
         yield f"at {path or '/'}: it has no key {key!r}"
+    else:
+        yield from _faults(child or Form(Any), item, f"{path}/{key}")
 
 
 def _wrong(form: Form, value: Any) -> Iterator[str]:

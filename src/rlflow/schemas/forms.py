@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -34,6 +34,7 @@ class Form:
     nullable: bool = False
 
     @classmethod
+    @cache
     def of(cls, annotation: Any) -> Form:
         """The form of an annotation, with those of the types that it is made of."""
         metas: tuple[Meta, ...] = ()

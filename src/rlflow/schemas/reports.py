@@ -272,7 +272,7 @@ class OptimiseReport(Document):
     """Time of the prices, without measuring_s."""
     measuring_s: Seconds
     """Time of the measurements."""
-    budget_s: Seconds | None
+    budget_s: Error | None
     threads: Cases
     hardware: Text
     """Key of the hardware fingerprint."""

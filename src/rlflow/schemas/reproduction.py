@@ -1,4 +1,4 @@
-"""How the figures of a document are the same when they are computed again: what its type says of them.
+"""Kinds of reproduction along a document: its type says how each figure is the same when it is computed again.
 
     improvement_percent: Annotated[Percent, reproduces(Kind.EQUAL)]
 
