@@ -291,9 +291,7 @@ def run_stage(
     settings = settings_of(declaration.sections, everything)
 
     code = digest_of(Path(inspect.getfile(inspect.unwrap(function))), root)
-    checkpoint = (
-        main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, code, root)
-    )
+    checkpoint = main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, code, root)
     staging = output_root / ".staging" / declaration.name
 
     tags = {
