@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 import psutil
+from experiment.results import write_results
+from studies.measurements import Bench
 
 from rlflow.cli.progress import progress_bar
 from rlflow.method import OnProgress
 from rlflow.passes.backend import PassError
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend
-from rlflow.schemas.results import write_results
 
 RESULT = Path("data/results/pass_walks.json")
 BACKENDS = ("onnx", "onnx-contrib", "xla", "xla-onnx")
@@ -39,7 +40,7 @@ def main() -> None:
     for name in arguments.backends:
         with progress_bar(f"random passes of {name}") as on_progress:
             found += rows(name, arguments.steps, on_progress)
-    write_results(RESULT, found)
+    write_results(RESULT, Bench, found)
 
 
 def rows(name: str, steps: int, on_progress: OnProgress) -> Iterator[dict[str, Any]]:

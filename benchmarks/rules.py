@@ -22,6 +22,8 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+from experiment.results import write_results
+from studies.measurements import RuleStudy
 
 from rlflow import zoo
 from rlflow.cli.progress import progress_bar
@@ -35,7 +37,6 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification.stress import StressReport, stress
 from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
-from rlflow.schemas.results import write_results
 from rlflow.synthesis.families import SHIPPED
 from rlflow.synthesis.generate import TRIALS, LibraryConfig, build_library
 from rlflow.synthesis.taso import recall
@@ -64,7 +65,7 @@ def main() -> None:
         "graphs": {name: start(name, library, locations) for name, locations in PAPER_LOCATIONS.items()},
         "recall": {name: recalled(equations, library) for name, equations in foreign.items()},
     }
-    write_results(RESULT, document)
+    write_results(RESULT, RuleStudy, document)
     logging.info("wrote %s", RESULT)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from experiment.figures import step_growth
+from experiment.results import write_results
+from studies.measurements import Bench
 
-from rlflow.schemas.results import write_results
 from rlflow.show.picture_file import save
 
 HERE = Path(__file__).parent
@@ -91,7 +92,7 @@ def start_up_rows() -> list[dict[str, Any]]:
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()  # --help explains, and does not run for minutes
     rows = [*output_of("step_speed.py"), *output_of("price_speed.py"), *graph_rows(), *dream_rows(), *start_up_rows()]
-    write_results(RESULT, rows)
+    write_results(RESULT, Bench, rows)
     save(step_growth(rows), RESULT.with_suffix(".png"))
     for row in rows:
         promised = "" if row["baseline_value"] is None else f"   ({row['baseline']}: {row['baseline_value']:.3g})"

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from experiment.documents import CollectRollouts
+from experiment.results import write_results
 from experiment.rollouts import pooled, tokens
 from experiment.stage_summaries import of_rollouts, write_summary
 from tracking.factories import cost_model_of, each_priced_graph
@@ -19,7 +21,6 @@ from tracking.stage import Stage, shared_stage
 from rlflow.cost.base import CostModel
 from rlflow.cost.measured import MeasuredCost
 from rlflow.errors import InputError
-from rlflow.schemas.results import write_results
 
 WRITE_ROLLOUTS = {"pooled": pooled.write_rollouts, "tokens": tokens.write_rollouts}
 OnEpisode = Callable[[int, float, float], None]
@@ -40,7 +41,7 @@ def collect_rollouts(stage: Stage) -> None:
     start = stage.input("data/prices/generate_rules.json")
     end = stage.output(f"{stage.data}/prices/collect_rollouts.json")
     metrics = each_priced_graph(stage, start, end, _collect)
-    write_results(stage.metrics, metrics)
+    write_results(stage.metrics, CollectRollouts, metrics)
     write_summary(stage.summary, of_rollouts(metrics))
     stage.report(metrics)
 

@@ -18,6 +18,8 @@ from experiment import comparison, figures, plot_rows
 from experiment.comparison import Contender, Outcome
 from experiment.controllers import pooled, tokens
 from experiment.delivery import OPTIMISED, Delivery, delivered, write_models
+from experiment.documents import Evaluate, RulesApplied
+from experiment.results import read_results, write_results
 from experiment.stage_summaries import of_evaluation, write_summary
 from experiment.tables import markdown_table
 from tracking.factories import model_of, priced, save_prices
@@ -35,7 +37,6 @@ from rlflow.optimise.source import Source
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.runtime.isolation import Limits
-from rlflow.schemas.results import read_results, write_results
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/evaluate"
@@ -53,9 +54,9 @@ def evaluate(stage: Stage) -> None:
     applied = {graph: rules for graph, (_, rules) in found.items()}
     save_prices(cost_model, stage.output("data/prices/evaluate.json"))
 
-    write_results(stage.metrics, metrics)
+    write_results(stage.metrics, Evaluate, metrics)
     write_summary(stage.summary, of_evaluation(metrics))
-    write_results(stage.output(f"{RESULTS}/rules_applied.json"), applied)
+    write_results(stage.output(f"{RESULTS}/rules_applied.json"), RulesApplied, applied)
     stage.output(f"{RESULTS}/table.md").write_text(markdown_table(metrics))
     plot_rows.write_rows(stage.output(f"{RESULTS}/latency_ratios.csv"), plot_rows.latency_ratios(metrics))
     plot_rows.write_rows(stage.output(f"{RESULTS}/savings.csv"), plot_rows.savings(metrics))

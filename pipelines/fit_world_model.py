@@ -4,11 +4,12 @@ from typing import Any
 
 from experiment import figures, plot_rows
 from experiment.curves import Curves
+from experiment.documents import FitWorldModel, TrainingCurves
+from experiment.results import write_results
 from experiment.stage_summaries import of_world_model, write_summary
 from experiment.world_models import pooled, tokens
 from tracking.stage import Stage, pipeline_stage
 
-from rlflow.schemas.results import write_results
 from rlflow.show.picture_file import save
 from rlflow.world_model.held_out import split_episodes
 
@@ -23,9 +24,9 @@ def fit_world_model(stage: Stage) -> None:
     metrics = {graph: found for graph, (found, _) in fits.items()}
     curves = {graph: course for graph, (_, course) in fits.items()}
     drawn = {graph: _drawn(stage, course) for graph, course in curves.items()}
-    write_results(stage.metrics, metrics)
+    write_results(stage.metrics, FitWorldModel, metrics)
     write_summary(stage.summary, of_world_model(metrics))
-    write_results(stage.output(f"{stage.results}/curves.json"), curves)
+    write_results(stage.output(f"{stage.results}/curves.json"), TrainingCurves, curves)
     rows = {
         "losses.csv": plot_rows.losses(curves),
         "dream_errors.csv": plot_rows.dream_errors(metrics),

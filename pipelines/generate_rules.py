@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from experiment.documents import GenerateRules
+from experiment.results import write_results
 from experiment.stage_summaries import of_rules, write_summary
 from tracking.factories import priced, save_prices, selection_graph_of
 from tracking.stage import Stage, pipeline_stage
@@ -13,7 +15,7 @@ from tracking.stage import Stage, pipeline_stage
 from rlflow.cost.base import CostModel
 from rlflow.rules.library import Library
 from rlflow.rules.verification.verify import VerificationConfig
-from rlflow.schemas.results import Figure, write_results
+from rlflow.schemas.figures import Figure
 from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
 from rlflow.synthesis.generate import (
     GenerationReport,
@@ -54,7 +56,7 @@ def generate_rules(stage: Stage) -> None:
     metrics = _metrics(library, report, config) | {"generation_s": generation_s, "seed": stage.seed}
     selected = {graph: len(rules.choices) for graph, rules in chosen.items()}
     metrics["library"] = {"rules": len(library.rules), "selected": selected, "hash": library.hash}
-    write_results(stage.metrics, metrics)
+    write_results(stage.metrics, GenerateRules, metrics)
     write_summary(stage.summary, of_rules(metrics))
     stage.report(metrics)
 

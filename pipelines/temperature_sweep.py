@@ -10,6 +10,8 @@ from typing import Any
 
 from experiment import figures, plot_rows
 from experiment.controllers import pooled, tokens
+from experiment.documents import TemperatureSweep
+from experiment.results import write_results
 from experiment.stage_summaries import of_sweep, write_summary
 from tracking.factories import priced, save_prices
 from tracking.processes import process_pool
@@ -19,7 +21,6 @@ from tracking.stage import Stage, pipeline_stage
 from rlflow.agents.dream_training import DreamTraining
 from rlflow.cost.base import CostModel
 from rlflow.runtime.timing.statistics import estimate
-from rlflow.schemas.results import write_results
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/temperature_sweep"
@@ -32,7 +33,7 @@ def temperature_sweep(stage: Stage) -> None:
     with process_pool(stage.settings["sweep"]["processes"]) as pool:
         metrics = stage.each_graph(partial(_sweep, cost_model=cost_model, keep_prices=keep_prices, pool=pool))
     save_prices(cost_model, stage.output("data/prices/temperature_sweep.json"))
-    write_results(stage.metrics, metrics)
+    write_results(stage.metrics, TemperatureSweep, metrics)
     write_summary(stage.summary, of_sweep(metrics))
     plot_rows.write_rows(stage.output(f"{RESULTS}/scores.csv"), plot_rows.scores_by_temperature(metrics))
     picture = stage.output(f"{RESULTS}/temperature_sweep.png")

@@ -7,12 +7,14 @@ from typing import Any
 from experiment import figures, plot_rows
 from experiment.controllers import pooled, tokens
 from experiment.curves import Curves
+from experiment.documents import TrainController, TrainingCurves
+from experiment.results import write_results
 from experiment.stage_summaries import of_controller, write_summary
 from tracking.factories import each_priced_graph
 from tracking.stage import Stage, pipeline_stage
 
 from rlflow.cost.base import CostModel
-from rlflow.schemas.results import Figure, write_results
+from rlflow.schemas.figures import Figure
 from rlflow.show.picture_file import save
 from rlflow.trajectory import record
 
@@ -34,9 +36,9 @@ def train_controller(stage: Stage) -> float:
     trained = each_priced_graph(stage, start, end, _train)
     metrics = {graph: found for graph, (found, _) in trained.items()}
     curves = {graph: course for graph, (_, course) in trained.items()}
-    write_results(stage.metrics, metrics)
+    write_results(stage.metrics, TrainController, metrics)
     write_summary(stage.summary, of_controller(metrics))
-    write_results(stage.output(f"{stage.results}/curves.json"), curves)
+    write_results(stage.output(f"{stage.results}/curves.json"), TrainingCurves, curves)
     plot_rows.write_rows(stage.output(f"{stage.results}/scores.csv"), plot_rows.training_scores(curves))
     figure = stage.output(f"{stage.results}/curves.png")
     save(figures.training_curves(curves), figure)

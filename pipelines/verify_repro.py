@@ -5,7 +5,7 @@
     python pipelines/verify_repro.py v2 --published v1    # two revisions
     python pipelines/verify_repro.py --json
 
-A run is what `dvc.yaml` lists as outputs: results files, whose schemas say how their figures reproduce, and others,
+A run is what `dvc.yaml` lists as outputs: results files, whose types say how their figures reproduce, and others,
 whose digests are in dvc.lock. Exit code 0 if it is reproduced, 1 if not, 2 if there is nothing to compare.
 """
 
@@ -15,15 +15,16 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from experiment.documents import DOCUMENTS, ReproductionReport
 from experiment.reproduction import Run, reproduction
 from experiment.reproduction_report import report, show
+from experiment.results import type_of
 from rich.console import Console
 from tracking.declaration import digests, outputs_by_kind
 from tracking.provenance import changed, commit_of, committed
 
 from rlflow import schemas
 from rlflow.errors import InputError
-from rlflow.schemas.results import schema_of
 
 LOCK = "dvc.lock"
 HERE = "the working tree"
@@ -48,13 +49,13 @@ def _text(folder: Path, path: str) -> str | None:
 
 
 def verify(root: Path, published: str, fresh: str) -> dict:
-    """The document of schema `reproduction` on two runs of the experiment that `root`/dvc.yaml declares."""
+    """The `ReproductionReport` on two runs of the experiment that `root`/dvc.yaml declares."""
     outputs = outputs_by_kind(root)
-    files = [path for path in outputs if schema_of(Path(path))]
+    files = [path for path in outputs if type_of(Path(path), DOCUMENTS)]
     kinds = {path: kind for path, kind in outputs.items() if kind is not None}
     before, now = run_of(published, root), run_of(fresh, root)
     document = report(reproduction(files, kinds, before, now), before.name, now.name)
-    schemas.validate("reproduction", document)
+    schemas.validate(ReproductionReport, document)
     return document
 
 

@@ -17,7 +17,7 @@ from rlflow.errors import InputError
 from rlflow.extras import EXTRAS, MissingExtraError, needs, require
 
 ROOT = Path(__file__).parents[1]
-BROUGHT_ALONG = {"referencing": "jsonschema", "ml_dtypes": "onnx"}
+BROUGHT_ALONG = {"ml_dtypes": "onnx"}
 """Modules that are imported from a package which one of our dependencies cannot do without."""
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from experiment.comparison import ORIGINAL
+from experiment.results import read_results
 from experiment.stage_summaries import gaps
 from rlflow.runtime.timing.statistics import Ratio, beyond_noise
-from rlflow.schemas.results import read_results
 
 _LEARNED = ("rlflow", "shipped_policy")
 _DELIVERED = {"optimised": "delivered", "original": "delivered: the original"}

@@ -4,11 +4,11 @@
     again.reproduced    # False: something differs that must not
     again.unlike        # what: /bert/greedy/steps of data/results/evaluate/metrics.json, 133 and now 131
 
-How a figure reproduces stands in the schema of its file (`rlflow.schemas.reproduction`): it is equal, equal up to the
+How a figure reproduces stands in the type of its file (`rlflow.schemas.reproduction`): it is equal, equal up to the
 last digits, or a time, which may be any other. Outputs of other forms are compared by their digests.
 
 The invariant: nothing is passed over. What only one of the two runs has is unlike, of whatever kind it is, and a file
-that is missing or does not follow its schema is a fault.
+that is missing or does not follow its type is a fault.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from experiment.documents import DOCUMENTS
+from experiment.results import parsed, type_of
 from rlflow import schemas
 from rlflow.errors import InputError, RLFlowError
 from rlflow.schemas import Kind, Place
-from rlflow.schemas.results import parsed, schema_of
 
 _EPSILON = 2.0**-23  # of float32, in which networks learn and ONNX Runtime computes
 RELATIVE = math.sqrt(_EPSILON)
@@ -101,29 +102,29 @@ def reproduction(files: Iterable[str], outputs: Mapping[str, Kind], published: R
     faults: list[str] = []
     for file in files:
         try:
-            name, before = _document(file, published)
-            name, now = _document(file, fresh)
+            kind, before = _document(file, published)
+            kind, now = _document(file, fresh)
         except RLFlowError as error:
             faults.append(str(error))
         else:
-            figures += _compared(file, schemas.top(name), before, now)
+            figures += _compared(file, schemas.top(kind), before, now)
     digests = [_output(path, kind, published, fresh) for path, kind in outputs.items()]
     return Reproduction(tuple(figures), tuple(digests), tuple(faults))
 
 
-def _document(file: str, run: Run) -> tuple[str, Any]:
-    """The name of the file's schema, and the document. Raises RLFlowError if it is missing or does not follow it."""
-    name, text = schema_of(Path(file)), run.text(file)
-    if name is None:
-        raise InputError(f"{file}: no schema belongs to a results file of this path")
+def _document(file: str, run: Run) -> tuple[Any, Any]:
+    """The file's type, and the document. Raises RLFlowError if it is missing or does not follow its type."""
+    kind, text = type_of(Path(file), DOCUMENTS), run.text(file)
+    if kind is None:
+        raise InputError(f"{file}: no type of documents belongs to a results file of this path")
     if text is None:
         raise InputError(f"{file}: {run.name} has no such file")
     try:
         document = parsed(text)
-        schemas.validate(name, document)
+        schemas.validate(kind, document)
     except (ValueError, RLFlowError) as error:
         raise RLFlowError(f"{file} of {run.name}: {error}") from error
-    return name, document
+    return kind, document
 
 
 def _output(path: str, kind: Kind, published: Run, fresh: Run) -> Compared:

@@ -10,12 +10,13 @@ from support.small_models import FLOAT, build_model, scaled
 
 import rlflow as library
 from rlflow import schemas, zoo
+from rlflow.schemas.reports import EquivalenceReport
 
 
 def report_of(rlflow, *arguments):
     code, out, err = rlflow("equivalence", *arguments, "--json")
     document = json.loads(out)
-    schemas.validate("equivalence", document)
+    schemas.validate(EquivalenceReport, document)
     assert err == ""
     return code, document
 

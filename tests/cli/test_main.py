@@ -7,7 +7,7 @@ import pytest
 
 from rlflow.cli.main import COMMANDS
 
-HEAVY = ("google", "jsonschema", "matplotlib", "networkx", "numpy", "onnx", "onnxruntime", "scipy", "torch")
+HEAVY = ("google", "matplotlib", "networkx", "numpy", "onnx", "onnxruntime", "scipy", "torch")
 CODE = """
 import sys
 {work}

@@ -14,6 +14,7 @@ from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise import optimise
 from rlflow.rules import library
+from rlflow.schemas.reports import OptimiseReport
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 
@@ -68,7 +69,7 @@ def test_the_original_comes_back_with_the_reason(optimised, name):
     assert found.written == "original"
     assert reason in found.reason
     assert found.model.SerializeToString() == proto.SerializeToString()
-    schemas.validate("optimise", found.report.to_json())
+    schemas.validate(OptimiseReport, found.report.to_json())
     assert reason in found.report.summary()
 
 

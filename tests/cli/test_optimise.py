@@ -9,6 +9,7 @@ from support.onnx_models import save
 
 from rlflow import schemas
 from rlflow.equivalence.compare import compare
+from rlflow.schemas.reports import OptimiseReport
 
 
 def interface(path):
@@ -30,7 +31,7 @@ def test_a_model_goes_in_and_an_equal_one_comes_out(rlflow, tmp_path, name, sett
     code, out, err = rlflow("optimise", source, "-o", target, "--budget", "6s", "--json")
     assert code == 0, err
     report = json.loads(out)
-    schemas.validate("optimise", report)
+    schemas.validate(OptimiseReport, report)
     onnx.checker.check_model(str(target))
     assert interface(target) == interface(source)
     agreement = compare(source, target, draws=2, seed=7)

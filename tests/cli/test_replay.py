@@ -10,6 +10,7 @@ from support.recording import MODELS
 
 from rlflow import schemas
 from rlflow.equivalence.compare import compare
+from rlflow.schemas.reports import ReplayReport
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +33,7 @@ def test_a_recorded_trajectory_replays_to_the_same_model(rlflow, tmp_path):
     record.save([result.trajectory], recorded)
     code, out, err = rlflow("replay", recorded, source, "-o", target, "--json")
     assert code == 0, err
-    schemas.validate("replay", json.loads(out))
+    schemas.validate(ReplayReport, json.loads(out))
     assert compare(source, target).equivalent
     code, _, err = rlflow("replay", recorded, other)
     assert code == 1

@@ -6,6 +6,7 @@ import pytest
 
 from rlflow import schemas
 from rlflow.rules.library import load
+from rlflow.schemas.rules import RuleRecord, RulesDiff, RulesGenerate, RulesList, RulesRecall, RulesVerify
 
 
 @pytest.mark.exhaustive
@@ -14,7 +15,7 @@ def test_one_family_alone_is_enumerated(rlflow, tmp_path):
     code, out, _ = rlflow("rules", "generate", "--family", "join=1", "-o", path, "--json")
     assert code == 0
     document = json.loads(out)
-    schemas.validate("rules_generate", document)
+    schemas.validate(RulesGenerate, document)
     assert set(document["families"]) == {"join"}
     assert path.exists()
 
@@ -22,7 +23,7 @@ def test_one_family_alone_is_enumerated(rlflow, tmp_path):
 def test_rules_are_listed_shown_and_verified(rlflow):
     code, out, _ = rlflow("rules", "list", "--json")
     document = json.loads(out)
-    schemas.validate("rules_list", document)
+    schemas.validate(RulesList, document)
     assert code == 0
     assert len(document["rules"]) >= 40
     code, out, _ = rlflow("rules", "show", "merge-3-matmuls")
@@ -34,7 +35,7 @@ def test_rules_are_listed_shown_and_verified(rlflow):
 @pytest.mark.slow
 def test_every_rule_can_be_shown_as_a_document_and_as_a_picture(rlflow, tmp_path):
     for rule in load().rules:
-        schemas.validate("rules_show", rule.record())
+        schemas.validate(RuleRecord, rule.record())
     for rule in json.loads(rlflow("rules", "list", "--json")[1])["rules"][::70]:
         code, out, _ = rlflow("rules", "show", rule["id"], "--json")
         assert code == 0
@@ -63,13 +64,13 @@ def test_a_library_is_verified_again_and_compared_with_another(rlflow, tmp_path)
     Library((other, kept)).save(tmp_path / "few.jsonl")
     code, out, _ = rlflow("rules", "verify", "--library", tmp_path / "few.jsonl", "--json")
     report = json.loads(out)
-    schemas.validate("rules_verify", report)
+    schemas.validate(RulesVerify, report)
     assert code == 0
     assert report["rules_verified"] == 2
     Library((dropped, again, kept)).save(tmp_path / "more.jsonl")
     code, out, _ = rlflow("rules", "diff", tmp_path / "few.jsonl", tmp_path / "more.jsonl", "--json")
     document = json.loads(out)
-    schemas.validate("rules_diff", document)
+    schemas.validate(RulesDiff, document)
     assert code == 0
     assert [[rule["id"] for rule in document[key]] for key in ("added", "recertified", "removed")] == [
         [dropped.id],
@@ -89,7 +90,7 @@ def test_rules_recall_tells_what_becomes_of_each_equation(rlflow, tmp_path):
     path.write_text("3: matmul(matmul(a,b),c) == matmul(a,matmul(b,c))\n9: matmul(a,b) == matmul(b,a)\n")
     code, out, _ = rlflow("rules", "recall", path, "--json")
     document = json.loads(out)
-    schemas.validate("rules_recall", document)
+    schemas.validate(RulesRecall, document)
     assert code == 0
     assert [(e["number"], e["outcome"]) for e in document["equations"]] == [(3, "instance"), (9, "refuted")]
     assert document["totals"] == {"instance": 1, "derived": 0, "conditional": 0, "refuted": 1, "not_found": 0}
@@ -129,7 +130,7 @@ def test_own_rules_are_verified_and_written(rlflow, tmp_path):
     assert code == 0
     assert f"declared at {own}:6" in out
     assert "def relu_twice(x: Tensor) -> Rewrite:" in out
-    schemas.validate("rules_verify", json.loads(rlflow("rules", "verify", own, "--json")[1]))
+    schemas.validate(RulesVerify, json.loads(rlflow("rules", "verify", own, "--json")[1]))
 
 
 def test_refuted_rules_are_told_with_their_lines(rlflow, tmp_path):

@@ -5,11 +5,12 @@ import json
 import onnx
 
 from rlflow import schemas
+from rlflow.schemas.rules import ZooList
 
 
 def test_zoo_models_are_listed_and_built(rlflow, tmp_path):
     code, out, _ = rlflow("zoo", "list", "--json")
-    schemas.validate("zoo_list", json.loads(out))
+    schemas.validate(ZooList, json.loads(out))
     assert code == 0
     target = tmp_path / "bert.onnx"
     small = ["layers=1", "hidden=32", "heads=2", "intermediate=64", "sequence=8", "vocabulary=20"]

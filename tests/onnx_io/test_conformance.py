@@ -9,6 +9,8 @@ from typing import Any
 import onnx
 import onnxruntime
 import pytest
+from experiment.results import write_results
+from studies.measurements import Conformance
 from support.conformance.backend import (
     KINDS,
     Survival,
@@ -21,7 +23,6 @@ from support.conformance.commands import Answers
 from support.conformance.damage import Toll
 
 from rlflow.rules.library import load
-from rlflow.schemas.results import write_results
 
 DAMAGED_FILES = 10_000
 
@@ -34,7 +35,7 @@ def test_conformance(repository: Path) -> None:
     toll, answers = Toll(), Answers()
     toll.take(range(DAMAGED_FILES))
     answers.take(range(DAMAGED_FILES))
-    write_results(repository / "data/results/conformance.json", document(tallies, toll, answers))
+    write_results(repository / "data/results/conformance.json", Conformance, document(tallies, toll, answers))
     assert [difference for tally in tallies.values() for difference in tally.differences] == []
     assert all(tally.survived == tally.run_by_onnx_runtime for tally in tallies.values())
     assert toll.failures == []

@@ -15,6 +15,8 @@ import onnxruntime
 import pytest
 import torch
 import transformers
+from experiment.results import write_results
+from studies.measurements import Exports
 from support.exports import classics, converted, from_transformers, handmade
 from support.exports.architecture import Architecture
 from support.exports.exporting import EXPORTERS, NEW_AND_OPEN, OLD, OPEN, Export, Exporter, RefusedError
@@ -24,7 +26,6 @@ from rlflow.ir import Graph
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import load
-from rlflow.schemas.results import write_results
 
 pytestmark = pytest.mark.slow
 
@@ -134,7 +135,7 @@ def test_exports(repository: Path, tmp_path: Path) -> None:
     for kind in converted.CONVERSIONS:
         names = {name for names in converted.CONVERSIONS[kind].values() for name in names}
         tallies[kind] = taken(converted.exports(kind, {name: exported(name, OPEN) for name in names}), prices)
-    write_results(repository / "data/results/exports.json", document(tallies))
+    write_results(repository / "data/results/exports.json", Exports, document(tallies))
     assert [difference for tally in tallies.values() for difference in tally.differences] == []
     assert [failure for tally in tallies.values() for failure in tally.failures] == []
     assert all(tally.models <= tally.survived + len(tally.exceptions) for tally in tallies.values())

@@ -10,6 +10,7 @@ from rlflow.method import Effort
 from rlflow.optimise.refusal import Refusal
 from rlflow.optimise.report import LatencyChange, OptimisationReport, Step, SubgraphReport
 from rlflow.runtime.timing.sequential import Verdict
+from rlflow.schemas.reports import OptimiseReport
 
 EQUIVALENCE = EquivalenceReport(
     equivalent=True,
@@ -52,7 +53,7 @@ REPORT = OptimisationReport(
 
 def test_the_report_of_a_program_follows_its_schema():
     document = REPORT.to_json()
-    schemas.validate("optimise", document)
+    schemas.validate(OptimiseReport, document)
     assert document["improvement_percent"] == pytest.approx(10)
     assert document["latency"]["deployed"] == {
         "latency_before_ms": 120.0,

@@ -25,6 +25,7 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.opsets import is_supported
 from rlflow.runtime.session import open_session, run
+from rlflow.schemas.reports import OptimiseReport
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory import record
 
@@ -98,7 +99,7 @@ def test_a_model_is_raised_as_far_as_its_rewrites_need(raised: Optimised) -> Non
     assert (report.opset_before, report.opset_after) == (11, 17)
     assert set(report.raised_for) <= {step.rule for step in report.steps} != set()
     assert report.raised_for
-    schemas.validate("optimise", report.to_json())
+    schemas.validate(OptimiseReport, report.to_json())
 
 
 def test_a_raised_model_keeps_everything_else(raised: Optimised) -> None:
@@ -189,7 +190,7 @@ def test_a_rewrite_that_needs_the_sizes_pins_them(pinned: Optimised) -> None:
     assert report.pinned_for
     declared = [[d.dim_value for d in value.type.tensor_type.shape.dim] for value in model.graph.input]
     assert declared == [[256, 64], [256, 64]]
-    schemas.validate("optimise", report.to_json())
+    schemas.validate(OptimiseReport, report.to_json())
 
 
 def test_a_pinned_model_refuses_the_sizes_at_which_it_would_be_wrong(pinned: Optimised) -> None:

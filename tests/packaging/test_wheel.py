@@ -82,7 +82,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
         files = set(archive.namelist())
     shipped = {p for p in files if not p.partition("/")[0].endswith(".dist-info")}
     code = {str(p.relative_to(ROOT / "src")) for p in (ROOT / "src").rglob("*.py")}
-    data = {"rlflow/py.typed", "rlflow/rules/library.jsonl", "rlflow/schemas/common.schema.json"}
+    data = {"rlflow/py.typed", "rlflow/rules/library.jsonl"}
     data |= {f"rlflow/cost/predicted/price_model.{suffix}" for suffix in ("json", "onnx")}
     data |= {f"rlflow/agents/shipped/{name}" for name in SHIPPED_POLICY}
     assert code | data <= shipped

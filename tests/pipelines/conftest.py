@@ -1,4 +1,4 @@
-"""Results documents, one for each schema."""
+"""Results documents with the numbers that tests name."""
 
 from typing import Any
 

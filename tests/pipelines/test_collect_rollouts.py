@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from experiment.results import read_results
+from studies.documents import check_results
 
 from rlflow.errors import InputError
-from rlflow.schemas.results import check_results, read_results
 
 TINY = ("round=first", "graph=bert_tiny", "cost=analytic", "rollouts.episodes=5", "rollouts.steps=3")
 FIRST = "data/rounds/first"

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
+from studies.documents import check_results
 from support.checkouts import checkout_of
 from support.checkouts import publishable as publishable_of
 from support.readme import TABLE, with_table
-
-from rlflow.schemas.results import check_results
 
 
 def test_the_table_is_one_that_is_published(repository: Path, publishable: tuple[Path, ...]):

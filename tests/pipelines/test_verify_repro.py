@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from experiment.documents import ReproductionReport
+from experiment.results import read_results
+from studies.documents import document_type
 from support.checkouts import COMMIT, checkout_of
 from tracking.declaration import outputs_by_kind
 
 from rlflow import schemas
 from rlflow.schemas import Kind
-from rlflow.schemas.results import read_results, schema_of
 
 EVALUATION = "data/results/evaluate/metrics.json"
 Main = Callable[[list[str], Path], int]
@@ -27,7 +29,7 @@ def main(repository: Path) -> Main:
 def checkout(repository: Path, tmp_path: Path) -> Path:
     """A repository with what this one has published, and a lock that has every output."""
     outputs = outputs_by_kind(repository)
-    files = [path for path in outputs if schema_of(Path(path))]
+    files = [path for path in outputs if document_type(Path(path))]
     folder = checkout_of(repository, [*files, "dvc.yaml", "params.yaml"], tmp_path)
     write_lock(folder, dict.fromkeys(outputs, "0" * 32))
     commit(folder)
@@ -80,7 +82,7 @@ def test_bytes_are_compared_by_what_dvc_has_locked(
     write_lock(checkout, {path: "0" * 32 if kind is Kind.EQUAL else "1" * 32 for path, kind in outputs.items()})
     assert main(["--json"], checkout) == 0
     document = json.loads(capsys.readouterr().out)
-    schemas.validate("reproduction", document)
+    schemas.validate(ReproductionReport, document)
     same = {output["path"]: output["same_bytes"] for output in document["outputs"]}
     assert same["data/rules"]
     assert not same["data/policies"]

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment.results import read_results, write_results
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from studies.measurements import Fuzz
 from support.drawn_models import DrawnModel, models
 from support.egraph_fuzzing import EGraphTally, model_around
 from support.fuzzing import unconditional
@@ -17,7 +19,6 @@ from tqdm import tqdm
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.rules.library import Library, load
 from rlflow.rules.rule import Rule, rule_from_json
-from rlflow.schemas.results import read_results, write_results
 from rlflow.search.equality_saturation import EqualitySaturation, equality_saturation
 
 LIBRARY = load()
@@ -81,7 +82,7 @@ def test_a_thousand_models(repository: Path) -> None:
     for seed, rule in enumerate(tqdm(ALL_RULES.rewriter.rules, desc="rules", unit="rule")):
         tally.optimise(model_around(rule, seed), seed)
     path = repository / "data/results/fuzz.json"
-    write_results(path, read_results(path) | {"egraph": document(tally)})
+    write_results(path, Fuzz, read_results(path) | {"egraph": document(tally)})
     assert not tally.differences
     assert tally.models >= LEAST_MODELS
     assert tally.realised >= LEAST_REALISED * tally.extractions

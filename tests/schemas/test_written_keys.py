@@ -1,113 +1,99 @@
-"""Every key that a schema names is written by some code: a figure that nothing computes any more is named here."""
+"""Every key that a type names is written by some code: a figure that nothing computes any more is named here."""
 
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from experiment.documents import Evaluate
+from support.every_document import EVERY
 
-from rlflow import schemas
+from rlflow.schemas.figures import Figure
+from rlflow.schemas.forms import Form
 
-# Where the documents of a schema are put together, and the library's own reports that are part of them. Of a stage that
-# is the script of its name, of a study its folder, unless the schema is named here.
-PIPELINES = Path(__file__).parents[2] / "pipelines"
-STAGES = {path.stem: [f"pipelines/{path.name}"] for path in PIPELINES.glob("*.py")}
-STUDIES = {path.name: [f"pipelines/studies/{path.name}"] for path in (PIPELINES / "studies").iterdir() if path.is_dir()}
-LEARNED, LATENCIES = STUDIES["learned"], ["pipelines/studies/latencies.py", "src/rlflow/runtime/session.py"]
-WRITERS = {name: writers for name, writers in (STAGES | STUDIES).items() if name in schemas.names()} | {
-    "bench": ["benchmarks"],
-    "collect_rollouts": [
-        *STAGES["collect_rollouts"],
-        "pipelines/experiment/rollouts",
-        "src/rlflow/environments/end_to_end.py",
-    ],
-    "conformance": ["tests/support/conformance", "tests/onnx_io/test_conformance.py"],
-    "curves": ["pipelines/tracking", "pipelines/experiment/curves.py"],
-    "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
-    "evaluate": [
-        *STAGES["evaluate"],
-        "pipelines/experiment/comparison.py",
-        "pipelines/experiment/delivery.py",
-        "src/rlflow/cost",
-    ],
-    "exports": ["tests/support/exports", "tests/onnx_io/test_exports.py"],
-    "fit_world_model": [*STAGES["fit_world_model"], "pipelines/experiment/world_models"],
-    "fuzz": ["tests/properties", "tests/support/fuzz_shards.py"],
-    "headroom": [*STUDIES["headroom"], "pipelines/experiment/comparison.py"],
-    "headroom_latency": [*STUDIES["headroom"], *LATENCIES],
-    "learned_delivered": [*LEARNED, *LATENCIES],
-    "learned_summary": LEARNED,
-    "learned_unseen": LEARNED,
-    "mutants": ["tests/support/mutants.py", "tests/equivalence/test_survey.py"],
+LATENCIES = ["pipelines/studies/latencies.py", "src/rlflow/runtime/session.py"]
+EVALUATION = ["pipelines/experiment/comparison.py", "pipelines/experiment/delivery.py", "src/rlflow/cost"]
+FURTHER = {
+    "bench.json": ["benchmarks"],
+    "big_model.json": ["benchmarks"],
+    "pass_walks.json": ["benchmarks"],
+    "conformance.json": ["tests/support/conformance", "tests/onnx_io/test_conformance.py"],
+    "exports.json": ["tests/support/exports", "tests/onnx_io/test_exports.py"],
+    "fuzz.json": ["tests/properties", "tests/support/fuzz_shards.py"],
+    "mutants.json": ["tests/support/mutants.py", "tests/equivalence/test_survey.py"],
+    "rule_study/metrics.json": ["benchmarks/rules.py", "src/rlflow/rules", "src/rlflow/synthesis"],
+    "curves.json": ["pipelines/tracking", "pipelines/experiment/curves.py"],
+    "learned/curves_by_prices.json": ["pipelines/experiment/curves.py"],
+    "collect_rollouts/metrics.json": ["pipelines/experiment/rollouts", "src/rlflow/environments/end_to_end.py"],
+    "fit_world_model/metrics.json": ["pipelines/experiment/world_models"],
+    "evaluate/metrics.json": EVALUATION,
+    "evaluate/rules_applied.json": ["pipelines/evaluate.py"],
+    "headroom/metrics.json": EVALUATION,
+    "headroom/latency.json": LATENCIES,
+    "learned/delivered.json": LATENCIES,
+    "repro_study/metrics.json": ["pipelines/experiment/reproduction_report.py", "src/rlflow/schemas/figures.py"],
+    "reward_study/metrics.json": ["src/rlflow/environments/end_to_end.py", "src/rlflow/runtime/session.py"],
+    "timing/metrics.json": ["pipelines/studies/timing_study"],
+    "verify_repro": ["pipelines/experiment/reproduction_report.py", "src/rlflow/schemas/figures.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py", "src/rlflow/equivalence/report.py"],
-    "pass_ordering_graphs": STUDIES["pass_ordering"],
-    "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
-    "repro_study": [*STUDIES["repro_study"], "pipelines/experiment/reproduction_report.py", "src/rlflow/schemas"],
-    "reproduction": ["pipelines/experiment"],
-    "reward_study": [
-        *STUDIES["reward_study"],
-        "src/rlflow/environments/end_to_end.py",
-        "src/rlflow/runtime/session.py",
-    ],
-    "rule_study": ["benchmarks/rules.py", "src/rlflow/rules", "src/rlflow/synthesis"],
-    "rules_applied": STAGES["evaluate"],
-    "rules_diff": ["src/rlflow/cli/rules.py"],
-    "rules_generate": ["src/rlflow/cli/rules.py", "src/rlflow/synthesis"],
-    "rules_list": ["src/rlflow/cli/rules.py"],
-    "rules_recall": ["src/rlflow/cli/rules.py", "src/rlflow/synthesis/taso"],
-    "rules_show": ["src/rlflow/cli/rules.py", "src/rlflow/rules"],
-    "rules_verify": ["src/rlflow/cli/rules.py"],
-    "timing": STUDIES["timing_study"],
-    "zoo_list": ["src/rlflow/cli/zoo.py"],
+    "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
+    "replay": ["src/rlflow/cli/replay.py"],
+    "rules show": ["src/rlflow/cli/rules.py", "src/rlflow/rules"],
+    "rules generate": ["src/rlflow/cli/rules.py", "src/rlflow/synthesis"],
+    "rules recall": ["src/rlflow/cli/rules.py", "src/rlflow/synthesis/taso"],
+    "zoo list": ["src/rlflow/cli/zoo.py"],
 }
+"""Where a document is put together besides in the stage or the study, or in the group of commands, of its name."""
 
 
-def test_every_schema_has_a_writer() -> None:
-    assert set(WRITERS) == set(schemas.names())
+def writers(name: str, repository: Path) -> list[Path]:
+    own = name.partition("/")[0].partition(" ")[0]
+    places = [f"pipelines/{own}.py", f"pipelines/studies/{own}", f"src/rlflow/cli/{own}.py", *FURTHER.get(name, ())]
+    found = [path for place in places for path in (repository / place, *(repository / place).rglob("*.py"))]
+    modules = [path for path in found if path.suffix == ".py" and path.exists() and path.name != "documents.py"]
+    assert modules, f"no module writes {name}"
+    return modules
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_every_key_of_a_schema_is_written(name: str, repository: Path) -> None:
-    keys = set(_keys(schemas.schema(name)))
-    unwritten = sorted(keys - _written(keys, _modules(repository, name)))
-    assert not unwritten, f"{name}.schema.json names what none of {WRITERS[name]} writes"
+@pytest.mark.parametrize("name", EVERY)
+def test_every_key_of_a_document_is_written(name: str, repository: Path) -> None:
+    classes = dict(_classes(Form.of(EVERY[name])))
+    unwritten = _unwritten(classes, writers(name, repository))
+    assert not unwritten, f"the type of {name} names what none of its writers does"
 
 
 def test_a_key_that_nothing_writes_is_noticed(repository: Path) -> None:
-    """Two figures that the evaluation's schema named until nothing wrote them, and one that is made of pieces."""
+    """Two figures that the evaluation's type named until nothing wrote them, and one that is made of pieces."""
     keys = {"cost_after_ms_ci95", "improvement_percent_ci95", "latency_ratio_deployed_ci95", "cost_after_ms"}
-    assert _written(keys, _modules(repository, "evaluate")) == {"latency_ratio_deployed_ci95", "cost_after_ms"}
+    unwritten = _unwritten({"Result": keys}, writers("evaluate/metrics.json", repository))
+    assert unwritten == ["cost_after_ms_ci95", "improvement_percent_ci95"]
+    assert "Result" in dict(_classes(Form.of(Evaluate)))
 
 
-def _keys(schema: Any) -> Iterator[str]:
-    """The names under `properties`, at any depth."""
-    if isinstance(schema, list):
-        for part in schema:
-            yield from _keys(part)
-    elif isinstance(schema, dict):
-        for keyword, value in schema.items():
-            if keyword == "properties":
-                yield from value
-                yield from _keys(list(value.values()))
-            elif keyword not in ("required", "enum", "const"):
-                yield from _keys(value)
+def _classes(form: Form, above: frozenset[str] = frozenset()) -> Iterator[tuple[str, set[str]]]:
+    """The classes of a document's objects with their keys; those of a figure stand in its class."""
+    below = [*form.children.values(), *form.others.values()]
+    if form.is_object:
+        if form.cls is Figure or form.cls.__name__ in above:
+            return
+        above |= {form.cls.__name__}
+        yield form.cls.__name__, set(form.children)
+    for child in below:
+        yield from _classes(child, above)
 
 
-def _modules(repository: Path, name: str) -> list[Path]:
-    places = [repository / place for place in WRITERS[name]]
-    found = [sorted(place.rglob("*.py")) if place.is_dir() else [place] for place in places]
-    assert all(found), f"one of {WRITERS[name]} has no module"
-    return [module for modules in found for module in modules]
+def _unwritten(classes: dict[str, set[str]], modules: list[Path]) -> list[str]:
+    """The keys that no module has as a text, a keyword or a field, or has an f-string for that can give them.
 
-
-def _written(keys: set[str], modules: list[Path]) -> set[str]:
-    """The keys that a module has as a text, a keyword or a field, or has an f-string for that can give them."""
+    A class that is called by its name is given all its keys, which mypy sees to.
+    """
     nodes = [node for module in modules for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))]
     named = {word for node in nodes for word in _words(node)}
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     patterns = [_pattern(node) for node in nodes if isinstance(node, ast.JoinedStr)]
-    return {key for key in keys if key in named or any(pattern.fullmatch(key) for pattern in patterns)}
+    keys = set().union(*(keys for name, keys in classes.items() if name not in called)) - named
+    return sorted(key for key in keys if not any(pattern.fullmatch(key) for pattern in patterns))
 
 
 def _words(node: ast.AST) -> Iterator[str]:

@@ -22,8 +22,10 @@ from typing import Any
 
 import numpy as np
 import onnxruntime as ort
+from experiment.results import read_results, write_results
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from studies.measurements import Fuzz
 from tqdm import tqdm
 
 from rlflow import zoo
@@ -31,7 +33,6 @@ from rlflow.ir import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import load
 from rlflow.rules.verification.sampler import Sampler
-from rlflow.schemas.results import read_results, write_results
 from support.carried_values import SUBJECTS
 from support.fuzzing import Tally, unconditional
 from support.rewrites import embed
@@ -191,7 +192,7 @@ def add_shards(path: Path, wanted: Iterable[int], processes: int) -> Sum:
             total.add(shard)
             for difference in shard.differences:
                 _LOGGER.warning("shard %d: %s", shard.number, difference)
-            write_results(path, read_results(path) | total.document(rules))
+            write_results(path, Fuzz, read_results(path) | total.document(rules))
     return total
 
 

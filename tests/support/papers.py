@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from experiment.results import read_results
 from studies.paper.walks import COSTS
-
-from rlflow.schemas.results import read_results
 
 _COURSES = {
     name: [[1.0, 2.0, 4.0], [2.0, 3.0, 5.0]]

@@ -7,9 +7,8 @@ from typing import Any
 
 from experiment import plot_rows, stage_summaries
 from experiment.plot_rows import write_rows
+from experiment.results import read_results
 from experiment.stage_summaries import write_summary
-
-from rlflow.schemas.results import read_results
 
 SUMMARIES = {
     "rules": ("generate_rules", stage_summaries.of_rules),

@@ -11,7 +11,7 @@ from rlflow.agents.collection import Collection, CollectionConfig, collect
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.representation.rollouts import Episode
-from rlflow.schemas.results import Figure
+from rlflow.schemas.figures import Figure
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 

@@ -18,7 +18,7 @@ from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.representation.token_shards import merged
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.schemas.results import Figure
+from rlflow.schemas.figures import Figure
 from rlflow.trajectory import record
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from tracking.stage import Stage
 
 from rlflow.representation.rollouts import Episode, Rollouts
-from rlflow.schemas.results import Figure
+from rlflow.schemas.figures import BaselineName, Figure
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.pooled import trainer
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
@@ -23,7 +23,7 @@ CURVES = {"encoder/loss": "loss of V"} | {
     for split in ("memory", "held_out")
 }
 DRAWN = [name for name in CURVES if name.endswith("/loss")]
-TARGETS = {
+TARGETS: dict[str, tuple[str, str, BaselineName]] = {
     "z": ("latent", "latent_copy", "copy"),
     "counts": ("counts", "counts_copy", "copy"),
     "cost": ("cost", "cost_copy", "copy"),

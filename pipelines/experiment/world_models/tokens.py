@@ -12,7 +12,7 @@ from tracking.stage import Stage
 
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
-from rlflow.schemas.results import Figure
+from rlflow.schemas.figures import BaselineName, Figure
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.birth_memory import BirthMemory
@@ -122,7 +122,7 @@ def _agreement_figures(report: Mapping[str, float], of: str) -> dict[str, dict[s
     }
 
 
-def _figure(report: Mapping[str, float], measure: str, baseline: str, cases: str) -> dict[str, Any] | None:
+def _figure(report: Mapping[str, float], measure: str, baseline: BaselineName, cases: str) -> dict[str, Any] | None:
     value, beside = report[measure], report[f"{measure}_{baseline}"]
     if not (math.isfinite(value) and math.isfinite(beside) and report[cases] > 0):
         return None
@@ -159,6 +159,6 @@ def _rows(
     """One row for each horizon and target, beside its baseline."""
     for horizon, found in horizons.items():
         for target, baseline in targets.items():
-            beside = baseline.removeprefix(f"{target}_")
+            beside: Any = baseline.removeprefix(f"{target}_")
             figure = Figure(found[target], found[baseline], beside, int(found["cases"]))
             yield {"target": target, "horizon": horizon, name: figure.to_json()}

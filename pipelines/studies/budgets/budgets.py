@@ -16,13 +16,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import numbers
 
 from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RLFlowError
-from rlflow.schemas.results import write_results
+from studies.budgets.documents import Budgets
 from studies.budgets.runs import Allowance, Run, run_command, summary
 from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
 
@@ -40,7 +41,7 @@ def main(config: DictConfig) -> None:
         document = summary(runs, Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
         run.log(0, numbers({"budgets": document["budgets"]}))
         RESULTS.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS / "metrics.json", document)
+        write_results(RESULTS / "metrics.json", Budgets, document)
         run.artifact(RESULTS)
         _refuse_gaps(runs, models, settings)
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from rlflow.errors import RLFlowError
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.schemas.results import Figure
+from rlflow.schemas.figures import Figure
 
 Run = dict[str, Any]
 Runs = Mapping[str, Mapping[str, Run]]

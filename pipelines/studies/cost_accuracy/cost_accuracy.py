@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from experiment.results import write_results
 from experiment.tables import cost_accuracy_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, model_file_of, save_prices
@@ -24,7 +25,7 @@ from rlflow.cost.region_cost import RegionCost
 from rlflow.onnx_io import from_onnx
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import ratio
-from rlflow.schemas.results import write_results
+from studies.cost_accuracy.documents import CostAccuracy
 from studies.program import checkpoint, options_of, study_program, study_run
 
 RESULTS = Path("data/results/cost_accuracy/metrics.json")
@@ -46,7 +47,7 @@ def main(config: DictConfig) -> None:
             results[name] = json.loads(done.read_text())
             run.log(0, numbers({name: results[name]}))
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS, results)
+        write_results(RESULTS, CostAccuracy, results)
         RESULTS.with_name("table.md").write_text(cost_accuracy_table(results))
         price_list.read(folder / "prices.json").save(PRICES)
         run.artifact(RESULTS)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from experiment import figures
+from experiment.results import read_results, write_results
 from experiment.tables import headroom_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of, cost_model_of, save_prices
@@ -23,9 +24,9 @@ from rlflow.cost import price_list
 from rlflow.cost.base import CostContext
 from rlflow.errors import PriceError
 from rlflow.method import Budget
-from rlflow.schemas.results import read_results, write_results
 from rlflow.show.picture_file import save
 from studies.headroom.cells import Cell, Key, Row, rows, with_rows
+from studies.headroom.documents import Headroom
 from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
 from studies.runner import check_complete, gathered
 
@@ -127,6 +128,6 @@ def _publish(found: dict[Key, Row]) -> None:
     path = RESULTS / "metrics.json"
     document = with_rows(read_results(path) if path.exists() else {}, found)
     RESULTS.mkdir(parents=True, exist_ok=True)
-    write_results(path, document)
+    write_results(path, Headroom, document)
     (RESULTS / "table.md").write_text(headroom_table(document))
     save(figures.improvement(document), RESULTS / "improvement.png")

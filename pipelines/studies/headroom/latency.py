@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiment.comparison import ORIGINAL, Contender, again
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, model_of
 from tracking.run import numbers
@@ -21,7 +22,7 @@ from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.schemas.results import write_results
+from studies.headroom.documents import HeadroomLatency
 from studies.latencies import Sheet, latencies
 from studies.program import OptionOf, checkpoint, options_of, study_program, study_run
 
@@ -56,7 +57,7 @@ def main(config: DictConfig) -> None:
                 results[name], _ = latencies(source, contenders, SHEET, gate, folder / name, on_progress)
             run.log(0, numbers({name: results[name]}))
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS, results)
+        write_results(RESULTS, HeadroomLatency, results)
         run.artifact(RESULTS)
 
 

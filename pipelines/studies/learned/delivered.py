@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiment.comparison import ORIGINAL, Contender, again
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, model_of
 from tracking.run import numbers
@@ -22,10 +23,10 @@ from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.schemas.results import write_results
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
 from studies.latencies import Sheet, latencies
+from studies.learned.documents import Delivered
 from studies.program import OptionOf, checkpoint, options_of, study_program, study_run
 
 RESULTS = Path("data/results/learned/delivered.json")
@@ -61,7 +62,7 @@ def main(config: DictConfig) -> None:
             }
             run.log(0, numbers({name: results[name]}))
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS, results)
+        write_results(RESULTS, Delivered, results)
         run.artifact(RESULTS)
 
 

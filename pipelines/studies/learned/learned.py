@@ -20,6 +20,8 @@ from statistics import fmean
 from typing import Any
 
 from experiment import figures
+from experiment.documents import TrainingCurves
+from experiment.results import write_results
 from experiment.tables import learned_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
@@ -30,7 +32,7 @@ from rlflow.agents.tokens.token_policy import FILE
 from rlflow.cli.progress import progress_bar
 from rlflow.method import Budget
 from rlflow.runtime.isolation import Limits, call_isolated
-from rlflow.schemas.results import Figure, write_results
+from rlflow.schemas.figures import Figure
 from rlflow.show.picture_file import save
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
@@ -46,6 +48,7 @@ from studies.learned.cells import (
     Rows,
     run_cells,
 )
+from studies.learned.documents import Learned, Summary, Unseen
 from studies.learned.summary import curves, curves_by_prices, summary
 from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
 from studies.runner import check_complete, kept_row
@@ -81,7 +84,7 @@ def main(config: DictConfig) -> None:
             if done > len(first):
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
-        write_results(Path(settings["results"], "unseen.json"), study.unseen())
+        write_results(Path(settings["results"], "unseen.json"), Unseen, study.unseen())
         run.artifact(Path(settings["results"]))
         check_complete([key for unit in units for key in unit.keys], rows)
 
@@ -269,10 +272,10 @@ def _publish(rows: Rows, settings: Any) -> None:
         "curves_by_prices": curves_by_prices(rows, settings["price_steps"]),
     }
     results.mkdir(parents=True, exist_ok=True)
-    write_results(results / "metrics.json", metrics)
-    write_results(results / "summary.json", together)
+    write_results(results / "metrics.json", Learned, metrics)
+    write_results(results / "summary.json", Summary, together)
     (results / "table.md").write_text(learned_table(metrics, together, max(readings)))
     for name, document in drawn.items():
         if document:
-            write_results(results / f"{name}.json", document)
+            write_results(results / f"{name}.json", TrainingCurves, document)
             save(figures.learned_curves(document), results / f"{name}.png")

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import Run, numbers
 from tracking.share import Share
@@ -22,7 +23,7 @@ from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError
 from rlflow.method import OnProgress
-from rlflow.schemas.results import write_results
+from studies.paper.documents import Paper
 from studies.paper.parts import PARTS, CellKey, Study
 from studies.paper.rows import Cell, Key, Row, rows_of, run_cell, summary
 from studies.program import checkpoint_of, options_of, study_program, study_run
@@ -75,7 +76,7 @@ def _publish(part: str, found: Mapping[Key, Row]) -> None:
     """Write the figures, and the trajectories that the models are made from."""
     for folder in (RESULTS, FOUND / part):
         folder.mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS / f"{part}.json", summary(found))
+    write_results(RESULTS / f"{part}.json", Paper, summary(found))
     for (graph, variant, seed), row in found.items():
         if row.trajectory is not None:
             place = FOUND / part / graph / variant / f"{seed}.json"

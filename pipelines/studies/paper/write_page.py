@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from experiment import figures
+from experiment.results import read_results
 from omegaconf import OmegaConf
 
 from rlflow.atomic_file import written_whole
-from rlflow.schemas.results import read_results
 from rlflow.show.picture_file import save
 from studies.paper.page import PARTS, page
 from studies.paper.pictures import learning

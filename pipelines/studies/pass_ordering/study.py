@@ -8,12 +8,12 @@ the compiler is kept as well, for all cells. Publishes data/results/pass_orderin
 found on each graph; metrics.py makes the figures of these.
 """
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import Run, numbers
 from tracking.share import Share
@@ -26,7 +26,6 @@ from rlflow.passes.agents.playing import PlayConfig
 from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig
 from rlflow.passes.environment.rewards import TimingConfig
 from rlflow.passes.worker import WorkerBackend
-from rlflow.schemas.results import write_results
 from rlflow.world_model.settings import read_config
 from studies.pass_ordering.cells import (
     AgentCell,
@@ -39,6 +38,7 @@ from studies.pass_ordering.cells import (
     run_cell,
     run_timed,
 )
+from studies.pass_ordering.documents import Graphs
 from studies.pass_ordering.rows import Row
 from studies.pass_ordering.split import Split, split_of
 from studies.program import OptionOf, checkpoint_of, options_of, study_program, study_run
@@ -165,4 +165,4 @@ def _publish(backend: str, split: Split, found: Found, times: dict[str, dict[str
         "times_ms": times,
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS / f"{backend}.json", json.loads(json.dumps(document)))
+    write_results(RESULTS / f"{backend}.json", Graphs, document)

@@ -9,8 +9,10 @@ benchmarks/pass_walks.py.
 from pathlib import Path
 from typing import Any
 
+from experiment.results import read_results, write_results
+
 from rlflow.atomic_file import written_whole
-from rlflow.schemas.results import read_results, write_results
+from studies.pass_ordering.documents import PassOrdering
 from studies.pass_ordering.figures import summary
 from studies.pass_ordering.page import page
 from studies.pass_ordering.rows import Row
@@ -39,6 +41,6 @@ def written(root: Path) -> tuple[dict[str, Any], str]:
 
 def main() -> None:
     metrics, text = written(ROOT)
-    write_results(ROOT / RESULTS / "metrics.json", metrics)
+    write_results(ROOT / RESULTS / "metrics.json", PassOrdering, metrics)
     with written_whole(ROOT / "docs/pass_ordering.md") as draft:
         draft.write_text(text)

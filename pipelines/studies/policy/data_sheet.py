@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from statistics import mean, median
 from typing import Any
 
-from rlflow.schemas.results import Figure
+from rlflow.schemas.figures import Figure
 
 Document = dict[str, Any]
 

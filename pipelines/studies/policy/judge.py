@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, graph_of
 from tracking.run import numbers
@@ -24,12 +25,13 @@ from rlflow.cli.progress import progress_bar
 from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.schemas.results import Figure, write_results
+from rlflow.schemas.figures import Figure
 from rlflow.search.greedy import Greedy
 from rlflow.world_model.tokens.choices import auc, rule_shares
 from rlflow.world_model.tokens.diagnostics import by_rule, rule_means, saving_report, savings
 from studies.policy.curriculum import Unit, units
 from studies.policy.data_sheet import figures
+from studies.policy.documents import Policy
 from studies.program import checkpoint, options_of, study_program, study_run
 
 LESSONS = Path("data/policy/lessons")
@@ -56,7 +58,7 @@ def main(config: DictConfig) -> None:
             on_progress((number + 1) / len(course), unit.lesson.name)
 
         document = figures(judged, rewrites)
-        write_results(RESULTS, document)
+        write_results(RESULTS, Policy, document)
         run.log(0, numbers(document))
         run.artifact(RESULTS)
 

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from experiment.results import read_results
+
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.atomic_file import written_whole
-from rlflow.schemas.results import read_results
 from studies.policy.data_sheet import data_sheet
 
 POLICY = Path("data/policy/policy")

@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 import xgboost
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import numbers
 
@@ -25,7 +26,7 @@ from rlflow.cost.predicted.price_model import TREES, save
 from rlflow.cost.predicted.training import Forest, LearningConfig, Machine, Table, examples_of, learn
 from rlflow.cost.region_record import read_graphs, read_records, read_rewrites
 from rlflow.onnx_io.tree_ensemble import Tree
-from rlflow.schemas.results import write_results
+from studies.price_model.documents import PriceModel
 from studies.price_model.models import Gathered, left_out
 from studies.program import study_program, study_run
 
@@ -66,7 +67,7 @@ def main(config: DictConfig) -> None:
         model = learned(gathered.examples).with_accuracy(results["models"]["predicted"]["all"])
         save(folder, model.description, model.forest.trees, model.forest.base)
         results["trees_bytes"] = (folder / TREES).stat().st_size
-        write_results(RESULTS, results)
+        write_results(RESULTS, PriceModel, results)
         run.log(0, numbers(results))
         run.artifact(RESULTS)
 

@@ -10,6 +10,7 @@ graph that is done is kept until all are, so that a study which was killed goes 
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from experiment.tables import price_search_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
@@ -17,8 +18,8 @@ from tracking.run import numbers
 
 from rlflow.cli.progress import progress_bar
 from rlflow.method import Budget
-from rlflow.schemas.results import write_results
 from studies.price_search.cases import FROZEN, PREDICTED, Aims, Case, Key, Row, run_case, summary, time_ratio
+from studies.price_search.documents import PriceSearch
 from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
 from studies.runner import check_complete, gathered, kept_rows
 from studies.search_task import SearchTask
@@ -74,5 +75,5 @@ def _said(row: Row) -> str:
 
 def _publish(document: dict[str, Any]) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS / "metrics.json", document)
+    write_results(RESULTS / "metrics.json", PriceSearch, document)
     (RESULTS / "table.md").write_text(price_search_table(document))

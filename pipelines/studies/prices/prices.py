@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import numbers
 
@@ -27,7 +28,7 @@ from rlflow.errors import RLFlowError
 from rlflow.runtime.hardware import HardwareFingerprint, fingerprint
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.runtime.timing.batches import BatchConfig, FragmentTiming
-from rlflow.schemas.results import write_results
+from studies.prices.documents import Prices
 from studies.prices.region_gathering import Candidate, Configuration, Gathered, GatheringConfig, gather, merged
 from studies.prices.region_grams import novel_first
 from studies.prices.region_sheet import Control, data_sheet, figures
@@ -141,7 +142,7 @@ def _publish(
         "protocol": machine.pricing_protocol,
     }
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS, document)
+    write_results(RESULTS, Prices, document)
     with written_whole(REGIONS / "README.md") as draft:
         draft.write_text(data_sheet(document))
     return document

@@ -17,6 +17,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from tracking.declaration import stage_names
@@ -26,8 +27,8 @@ from tracking.store import open_store
 
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
-from rlflow.schemas.results import write_results
 from studies.program import checkpoint_of, study_program
+from studies.repro_study.documents import ReproStudy
 from studies.timing_study.trials import beside_busy_loops
 
 RESULTS = Path("data/results/repro_study/metrics.json")
@@ -50,7 +51,7 @@ def main(config: DictConfig) -> None:
         results = {"runs": runs, **_compared(*clones.values())}
         run.log(0, numbers(results))
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS, results)
+        write_results(RESULTS, ReproStudy, results)
         run.artifact(RESULTS)
     shutil.rmtree(folder)
 

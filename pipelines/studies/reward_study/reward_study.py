@@ -10,6 +10,7 @@ which was killed goes on where it was. It wants a quiet machine.
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import numbers
@@ -18,10 +19,10 @@ from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.cli.progress import progress_bar
 from rlflow.environments import RewardConfig
-from rlflow.schemas.results import write_results
 from rlflow.world_model.settings import read_config
 from studies.program import checkpoint, graph_files, options_of, study_program, study_run
 from studies.reward_study.cases import Case, Key, Row, TimingConfig, run_case, summary
+from studies.reward_study.documents import RewardStudy
 from studies.runner import check_complete, gathered, kept_rows
 
 RESULTS = Path("data/results/reward_study")
@@ -46,7 +47,7 @@ def main(config: DictConfig) -> None:
         rows = gathered(cases, kept, on_row, on_progress)
         if rows:
             RESULTS.mkdir(parents=True, exist_ok=True)
-            write_results(RESULTS / "metrics.json", summary(rows))
+            write_results(RESULTS / "metrics.json", RewardStudy, summary(rows))
             run.artifact(RESULTS)
         check_complete(cases, rows)
 

@@ -10,6 +10,7 @@ that a study which was killed goes on where it was.
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import numbers
@@ -18,12 +19,12 @@ from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.cli.progress import progress_bar
-from rlflow.schemas.results import write_results
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
 from studies.program import checkpoint, graph_files, options_of, study_program, study_run
 from studies.runner import check_complete, gathered, kept_rows
 from studies.sample_efficiency.cases import Case, Key, Row, run_case, summary
+from studies.sample_efficiency.documents import SampleEfficiency
 
 RESULTS = Path("data/results/sample_efficiency")
 
@@ -46,7 +47,7 @@ def main(config: DictConfig) -> None:
         rows = gathered(cases, kept, on_row, on_progress)
         if rows:
             RESULTS.mkdir(parents=True, exist_ok=True)
-            write_results(RESULTS / "metrics.json", summary(rows))
+            write_results(RESULTS / "metrics.json", SampleEfficiency, summary(rows))
             run.artifact(RESULTS)
         check_complete(cases, rows)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from experiment.results import read_results, write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, graph_of, save_prices
 from tracking.provenance import source_tags
@@ -34,7 +35,6 @@ from rlflow.method import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.schemas.results import read_results, write_results
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
@@ -43,6 +43,7 @@ from rlflow.world_model.pooled.dream_env import visited_states
 from rlflow.world_model.pooled.trainer import fit_world_model
 from rlflow.world_model.settings import read_config
 from studies.program import CONF
+from studies.seed_study.documents import SeedStudy
 
 RESULTS = Path("data/results/seed_study/metrics.json")
 
@@ -163,4 +164,4 @@ def _publish(graph: str, row: dict[str, Any]) -> None:
     results = read_results(RESULTS) if RESULTS.exists() else {}
     rows = [r for r in results.get(graph, []) if r["seed"] != row["seed"] and r.keys() == row.keys()]
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS, results | {graph: sorted([*rows, row], key=lambda r: r["seed"])})
+    write_results(RESULTS, SeedStudy, results | {graph: sorted([*rows, row], key=lambda r: r["seed"])})

@@ -26,7 +26,7 @@ from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import Verdict, judge
-from rlflow.schemas.results import Figure
+from rlflow.schemas.figures import Figure
 from studies.speedups.public_tools import Made
 
 _ORIGINAL = "original"

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from experiment.tables import speedups_table
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
@@ -28,9 +29,9 @@ from rlflow.cli.progress import progress_bar
 from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.schemas.results import write_results
 from studies.budgets.runs import optimise_by_command
 from studies.program import checkpoint_of, option, study_program
+from studies.speedups.documents import Speedups
 from studies.speedups.public_tools import Made, run_tool
 from studies.speedups.ratios import Rival, best_tool, is_met, of_report, of_timing, of_tool, summary, time_rivals
 
@@ -59,7 +60,7 @@ def main(config: DictConfig) -> None:
             rows[name] = json.loads(done.read_text())
             run.log(0, numbers({name: rows[name]}))
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS, summary(rows, settings["budget_s"]))
+        write_results(RESULTS, Speedups, summary(rows, settings["budget_s"]))
         RESULTS.with_name("table.md").write_text(speedups_table(rows))
         run.artifact(RESULTS)
     shutil.rmtree(folder)

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from onnx import ModelProto
 from tracking.run import numbers
@@ -21,8 +22,8 @@ from rlflow import zoo
 from rlflow.cli.progress import progress_bar
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.timing.sequential import SequentialTest
-from rlflow.schemas.results import write_results
 from studies.program import study_program, study_run
+from studies.timing_study.documents import Timing
 from studies.timing_study.trials import NOISES, Trial, beside_busy_loops, figures, simulated, trial
 
 RESULTS = Path("data/results/timing/metrics.json")
@@ -46,7 +47,7 @@ def main(config: DictConfig) -> None:
         results["simulated"] = dict(_simulated(settings, test))
         run.log(0, numbers(results))
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS, results)
+        write_results(RESULTS, Timing, results)
         run.artifact(RESULTS)
 
 

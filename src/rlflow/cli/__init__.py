@@ -1,3 +1,3 @@
-"""The command line: `rlflow optimise | equivalence | show | replay | rules | zoo | check-results`."""
+"""The command line: `rlflow optimise | equivalence | show | replay | rules | zoo`."""
 
 from rlflow.cli.main import main as main

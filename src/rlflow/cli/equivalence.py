@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from rlflow import schemas
 from rlflow.cli.arguments import parse_shape
+from rlflow.cli.json_output import print_json
 from rlflow.equivalence import equivalence as equivalence_of
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError
@@ -67,8 +66,7 @@ def equivalence(
     )
     if as_json:
         document = {"original": str(original), "candidate": str(candidate), "seed": seed, **_document(report)}
-        schemas.validate("equivalence", document)
-        typer.echo(json.dumps(document, indent=1))
+        print_json("equivalence", document)
     else:
         typer.echo(report.summary)
     if not (report.equivalent and report.could_tell):
@@ -76,7 +74,7 @@ def equivalence(
 
 
 def _document(report: EquivalenceReport) -> dict[str, Any]:
-    """Return the figures of a report that the schema `equivalence` has; infinite errors are null."""
+    """Return the figures of a report that the type of the document has; infinite errors are null."""
     kept = (
         "equivalent reason tolerance draws non_vacuous_draws exceptional_draws worst_output worst_draw worst_setting"
     ).split()

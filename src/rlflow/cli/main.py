@@ -42,7 +42,6 @@ COMMANDS = {
         "rlflow.cli.passes", "app", "Run compiler passes in an order of choice, or search for the best one."
     ),
     "zoo": _Entry("rlflow.cli.zoo", "app", "Build models with seeded random weights, to try things on."),
-    "check-results": _Entry("rlflow.cli.results", "check_results", "Validate published figures against their schemas."),
 }
 
 

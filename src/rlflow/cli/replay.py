@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from onnx import ModelProto
 
-from rlflow import schemas
 from rlflow.cli.arguments import parse_shape
+from rlflow.cli.json_output import print_json
 from rlflow.errors import EquivalenceError, GraphError, InputError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
@@ -24,6 +23,7 @@ from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.runtime.inputs import dimensions_of
+from rlflow.schemas.reports import ReplayReport, ReplayStep
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay as replay_trajectory
@@ -66,7 +66,7 @@ def replay(
         _compare(Derivation(source.model, rewritten, *steps, source.argument, dimensions=sizes), output)
         save_model(rewritten, output)
     if as_json:
-        typer.echo(json.dumps(_document(trajectory, model, chosen), indent=1))
+        print_json("replay", _report(trajectory, model, chosen))
     else:
         typer.echo(_listed(chosen, library))
 
@@ -102,20 +102,10 @@ def _compare(derivation: Derivation, output: Path) -> None:
         raise EquivalenceError(f"{refused}; no model was written") from None
 
 
-def _document(trajectory: Path, model: Path, chosen: Trajectory) -> dict[str, Any]:
-    """Return what --json prints, checked against its schema."""
-    document = {
-        "trajectory": str(trajectory),
-        "model": str(model),
-        "faithful": True,
-        "start_hash": chosen.start_hash,
-        "final_hash": chosen.steps[-1].hash if chosen.steps else chosen.start_hash,
-        "steps": [
-            {"rule": s.rule, "location": s.location, "hash": s.hash, "cost_ms": s.runtime_ms} for s in chosen.steps
-        ],
-    }
-    schemas.validate("replay", document)
-    return document
+def _report(trajectory: Path, model: Path, chosen: Trajectory) -> ReplayReport:
+    steps = [ReplayStep(s.rule, s.location, s.hash, s.runtime_ms) for s in chosen.steps]
+    final_hash = chosen.steps[-1].hash if chosen.steps else chosen.start_hash
+    return ReplayReport(str(trajectory), str(model), True, chosen.start_hash, final_hash, steps)
 
 
 def _listed(chosen: Trajectory, library: Library) -> str:

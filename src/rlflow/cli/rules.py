@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rlflow import schemas
+from rlflow.cli.json_output import print_json
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RuleError
 from rlflow.rules import library as rule_library
@@ -27,6 +26,7 @@ from rlflow.rules.verification.certify import recertified
 from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.stress import stress
 from rlflow.rules.verification.verify import VerificationConfig, check_false_controls, verify
+from rlflow.schemas.rules import ListedRule, NamedRule, RulesDiff, RulesList, RulesVerify
 from rlflow.synthesis.families import SHIPPED
 from rlflow.synthesis.generate import TRIALS, LibraryConfig, write_library
 from rlflow.synthesis.taso import recall
@@ -46,7 +46,7 @@ def list_rules(library: LibraryFile = None, as_json: AsJson = False) -> None:
         for rule in loaded.rules:
             typer.echo(_line(rule))
         return
-    _print_json("rules_list", {"library_hash": loaded.hash, "rules": [_described(rule) for rule in loaded.rules]})
+    print_json("rules list", RulesList(loaded.hash, [_listed(rule) for rule in loaded.rules]))
 
 
 @app.command()
@@ -67,7 +67,7 @@ def show(
         typer.echo(_in_words(found))
         return
     text = declaration_text(found.declared_at)
-    _print_json("rules_show", found.record() | ({"declaration": text} if text else {}))
+    print_json("rules show", found.record() | ({"declaration": text} if text else {}))
 
 
 @app.command("verify")
@@ -115,16 +115,7 @@ def verify_rules(
             f"largest relative difference {max(errors, default=0.0):.1e}. {_assuming_words(loaded.rules)}"
         )
         return
-    document = {
-        "library_hash": loaded.hash,
-        "seed": seed,
-        "rules_verified": len(errors),
-        "false_controls_refused": refused,
-        "assuming": _assuming(loaded.rules),
-        "mean_ms": mean_ms,
-        "max_relative_error": max(errors, default=0.0),
-    }
-    _print_json("rules_verify", document)
+    print_json("rules verify", _verification(loaded, seed, errors, refused, mean_ms))
 
 
 def _verify_file(file: Path, output: Path | None, config: VerificationConfig, as_json: bool) -> None:
@@ -142,16 +133,21 @@ def _verify_file(file: Path, output: Path | None, config: VerificationConfig, as
         typer.echo(f"{len(certified.rules)} rules verified; {refused} false controls refused. {assuming}{written}")
         return
     errors = [r.certificate.max_relative_error or 0.0 for r in certified.rules if r.certificate]
-    document = {
-        "library_hash": certified.hash,
-        "seed": config.seed,
-        "rules_verified": len(certified.rules),
-        "false_controls_refused": refused,
-        "assuming": _assuming(certified.rules),
-        "mean_ms": mean_ms,
-        "max_relative_error": max(errors, default=0.0),
-    }
-    _print_json("rules_verify", document)
+    print_json("rules verify", _verification(certified, config.seed, errors, refused, mean_ms))
+
+
+def _verification(
+    library: rule_library.Library, seed: int, errors: Sequence[float], refused: int, mean_ms: float
+) -> RulesVerify:
+    return RulesVerify(
+        library_hash=library.hash,
+        seed=seed,
+        rules_verified=len(errors),
+        false_controls_refused=refused,
+        assuming=_assuming(library.rules),
+        mean_ms=mean_ms,
+        max_relative_error=max(errors, default=0.0),
+    )
 
 
 @app.command()
@@ -199,7 +195,7 @@ def generate(
         )
     if as_json:
         document = {"output": str(output), "library_hash": rule_library.load(output).hash, **report.to_json()}
-        _print_json("rules_generate", document)
+        print_json("rules generate", document)
         return
     kept = sum(found.kept for found in report.families.values())
     typer.echo(
@@ -238,7 +234,7 @@ def diff(
         )
         return
     listed = {name: [_named(rule) for rule in rules] for name, rules in groups.items()}
-    _print_json("rules_diff", {"before": old.hash, "after": new.hash, "unchanged": found.unchanged, **listed})
+    print_json("rules diff", RulesDiff(old.hash, new.hash, found.unchanged, **listed))
 
 
 @app.command("recall")
@@ -258,7 +254,7 @@ def recall_rules(
     counted = recall.totals(found)
     if as_json:
         document = {"library_hash": own.hash, "totals": counted, "false_controls_accepted": accepted}
-        _print_json("rules_recall", document | {"equations": [f.to_json() for f in found]})
+        print_json("rules recall", document | {"equations": [f.to_json() for f in found]})
         return
     for one in found:
         remark = "; ".join(filter(None, [one.condition and f"if {one.condition}", one.counter_example]))
@@ -271,12 +267,7 @@ def recall_rules(
     )
 
 
-def _print_json(schema: str, document: dict[str, Any]) -> None:
-    schemas.validate(schema, document)
-    typer.echo(json.dumps(document, indent=1))
-
-
-def _assuming(rules: Sequence[Rule]) -> dict[str, int]:
+def _assuming(rules: Sequence[Rule]) -> dict[Any, int]:
     """The number of rules that make each assumption."""
     return dict(Counter(name for rule in rules for name in rule.assumes))
 
@@ -291,20 +282,22 @@ def _line(rule: Rule) -> str:
     return f"{rule.id:28s} {rule.name:32s} {rule.equation()}{assumes}"
 
 
-def _named(rule: Rule) -> dict[str, str]:
-    return {"id": rule.id, "name": rule.name, "equation": rule.equation()}
+def _named(rule: Rule) -> NamedRule:
+    return NamedRule(rule.id, rule.name, rule.equation())
 
 
-def _described(rule: Rule) -> dict[str, object]:
+def _listed(rule: Rule) -> ListedRule:
     assert rule.certificate is not None
-    return {
-        **_named(rule),
-        "family": rule.family,
-        "origin": rule.origin,
-        "shapes": rule.certificate.shapes,
-        "assumes": list(rule.assumes),
-        "digest": rule.certificate.digest,
-    }
+    return ListedRule(
+        id=rule.id,
+        name=rule.name,
+        equation=rule.equation(),
+        family=rule.family,
+        origin=rule.origin,
+        shapes=rule.certificate.shapes,
+        assumes=list[Any](rule.assumes),
+        digest=rule.certificate.digest,
+    )
 
 
 def _in_words(rule: Rule) -> str:

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from rlflow import schemas, zoo
+from rlflow import zoo
+from rlflow.cli.json_output import print_json
 from rlflow.errors import InputError
 from rlflow.onnx_io import save_model
+from rlflow.schemas.rules import ZooModel
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -20,11 +22,7 @@ def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print JSON
     """The models that can be built, and their settings."""
     entries = [zoo.describe(name) for name in zoo.names()]
     if as_json:
-        document = [
-            {"name": e.name, "family": e.family, "summary": e.summary, "settings": dict(e.settings)} for e in entries
-        ]
-        schemas.validate("zoo_list", document)
-        typer.echo(json.dumps(document, indent=1))
+        print_json("zoo list", [ZooModel(e.name, e.family, e.summary, dict[str, Any](e.settings)) for e in entries])
         return
     for entry in entries:
         settings = " ".join(f"{key}={value}" for key, value in entry.settings.items())

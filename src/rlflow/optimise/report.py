@@ -18,6 +18,7 @@ from rlflow.optimise.refusal import Refusal
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.sequential import Verdict
+from rlflow.schemas.reports import OptimiseReport
 
 _SETTING_WORDS: dict[Setting, str] = {
     "deployed": "as deployed (ONNX Runtime's own optimisation on)",
@@ -187,7 +188,7 @@ class OptimisationReport:
         return 100 * (self.cost_before_ms - self.cost_after_ms) / self.cost_before_ms
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document of schema `optimise`. `RLFlowError` when a figure breaks the schema."""
+        """Return the document of the type `OptimiseReport`. `RLFlowError` when a figure is not as that says."""
         document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in _PLAIN_FIELDS}
         document |= self.effort.to_json()
         document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
@@ -201,7 +202,7 @@ class OptimisationReport:
         document["assumptions"] = {name: list(rules) for name, rules in self.assumptions.items()}
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
         document["refusals"] = [refusal.to_json() for refusal in self.refusals]
-        schemas.validate("optimise", document)
+        schemas.validate(OptimiseReport, document)
         return document
 
     def summary(self) -> str:

@@ -1,8 +1,13 @@
-"""JSON Schemas of every results file and every `--json` output, the one function that checks against them, and what
-they say of a figure that is computed again.
+"""Documents: the types of what commands print with `--json`, and what the types of results files are made of.
+
+schemas.validate(schemas.OF_COMMANDS["optimise"], document)
+schemas.json_schema(schemas.OF_COMMANDS["optimise"])     # for those who check documents elsewhere
 """
 
-from rlflow.schemas.reproduction import Kind, Place, top
-from rlflow.schemas.validation import names, schema, validate
+from rlflow.schemas.checking import validate
+from rlflow.schemas.commands import OF_COMMANDS
+from rlflow.schemas.figures import Kind, plain
+from rlflow.schemas.json_schema import json_schema
+from rlflow.schemas.reproduction import Place, top
 
-__all__ = ["Kind", "Place", "names", "schema", "top", "validate"]
+__all__ = ["OF_COMMANDS", "Kind", "Place", "json_schema", "plain", "top", "validate"]

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from experiment import comparison
 from experiment.comparison import Contender, Contest, Timing
+from experiment.documents import Evaluate
 
 from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost
@@ -51,10 +52,10 @@ def rows(case: Case, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict
 
 def test_rows_follow_the_schema(rows: dict[str, dict]):
     """Not vacuous: a row that lacks a figure is refused."""
-    schemas.validate("evaluate", {"tiny_scale": rows})
+    schemas.validate(Evaluate, {"tiny_scale": rows})
     lacking = {name: figure for name, figure in rows["greedy"].items() if name != "max_relative_error"}
     with pytest.raises(RLFlowError, match="max_relative_error"):
-        schemas.validate("evaluate", {"tiny_scale": rows | {"greedy": lacking}})
+        schemas.validate(Evaluate, {"tiny_scale": rows | {"greedy": lacking}})
 
 
 def test_the_original_changes_nothing(rows: dict[str, dict]):

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 from experiment.curves import Curves
+from experiment.documents import TrainingCurves
 
 from rlflow import schemas
 
@@ -19,4 +20,4 @@ def test_points_of_earlier_processes_are_kept_and_steps_done_again_replaced(tmp_
     assert curves["loss"] == {"unit": "nats", "step_name": "update", "step": [0, 1, 2, 3], "value": [0, 1, 20, 3]}
     assert curves["return_percent"]["step"] == [2]
     assert set(curves) == {"loss", "return_percent"}
-    schemas.validate("curves", {"bert": curves})
+    schemas.validate(TrainingCurves, {"bert": curves})

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from experiment.findings import findings
+from experiment.results import read_results
 from support import documents as examples
 
 from rlflow.errors import InputError
-from rlflow.schemas.results import read_results
 
 STAGES = ("generate_rules", "fit_world_model", "train_controller", "temperature_sweep", "evaluate")
 

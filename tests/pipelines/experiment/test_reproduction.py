@@ -180,7 +180,7 @@ def test_arrays_of_another_length_are_unlike(compared: Callable[..., Reproductio
     [
         ('{"bert": {"greedy": {"steps": NaN}}}', "NaN is not JSON"),
         ('{"bert": ', "Expecting value"),
-        ('{"bert": {"original": {}}}', "'cost_after_ms' is a required property"),
+        ('{"bert": {"original": {}}}', "'cost_after_ms' is a required key"),
     ],
 )
 def test_a_file_that_is_no_sound_document_is_a_fault(published: dict[str, Any], text: str, reason: str) -> None:

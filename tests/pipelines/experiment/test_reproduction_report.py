@@ -4,6 +4,7 @@ import io
 from typing import Any
 
 import pytest
+from experiment.documents import ReproductionReport
 from experiment.reproduction import Compared, Reproduction
 from experiment.reproduction_report import report, show
 from rich.console import Console
@@ -48,7 +49,7 @@ def row_of(text: str, *words: str) -> list[str]:
 
 
 def test_the_document_follows_its_schema_and_counts_by_kind(document: dict[str, Any]) -> None:
-    schemas.validate("reproduction", document)
+    schemas.validate(ReproductionReport, document)
     assert document["kinds"] == {
         "equal": {"figures": 3, "unlike_figures": 2, "outputs": 1, "unlike_outputs": 0},
         "digits": {"figures": 1, "unlike_figures": 0, "outputs": 1, "unlike_outputs": 0},

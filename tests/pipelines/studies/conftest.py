@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rlflow.schemas.results import check_results
 
 from rlflow import zoo
 from rlflow.onnx_io import save_model
-from rlflow.schemas.results import check_results
 
 Ended = subprocess.CompletedProcess[str]
 

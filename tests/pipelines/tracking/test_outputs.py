@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from studies.documents import document_type
 from tracking.declaration import digests, outputs_by_kind
 
 from rlflow.errors import InputError
 from rlflow.schemas import Kind
-from rlflow.schemas.results import schema_of
 
 DERIVED = (".png", ".md", ".csv", ".yaml")
 """Pictures, tables, rows of plots and summaries follow from figures, times among them."""
@@ -19,7 +19,7 @@ def test_of_every_output_something_says_how_it_reproduces(repository: Path) -> N
     assert len(outputs) >= 15
     for path, kind in outputs.items():
         if not path.endswith(DERIVED) or path == "params.yaml":
-            assert (kind is None) == (schema_of(Path(path)) is not None), path
+            assert (kind is None) == (document_type(Path(path)) is not None), path
 
 
 def test_rules_must_be_equal_and_rollouts_but_for_the_rounding_of_prices(repository: Path) -> None:

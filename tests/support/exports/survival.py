@@ -25,6 +25,7 @@ from rlflow.optimise import optimise
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.inputs import required_inputs, symbolic_dimensions
 from rlflow.runtime.session import open_session, run
+from rlflow.schemas.reports import OptimiseReport
 from support.conformance.backend import Walk
 from support.exports.exporting import Export
 from support.kernels import all_close, rounding_of_export
@@ -114,7 +115,7 @@ class ExportSurvival:
         try:
             found = optimise(export.model, **_settings(export, prices))
             check_model(found.model)
-            schemas.validate("optimise", found.report.to_json())
+            schemas.validate(OptimiseReport, found.report.to_json())
             proper = found.equivalence.equivalent and found.reason and "\n" not in found.reason
             kept = _same_outside(export.model, found.model) or found.report.pinned  # and says so
             if not proper or not kept:

@@ -12,6 +12,8 @@ from typing import Any
 
 from experiment import tables
 from experiment.findings import findings
+from experiment.results import read_results
+from studies.documents import document_type
 from studies.paper import write_page as paper_page
 from studies.pass_ordering import write_page as pass_ordering_page
 from studies.policy import data_sheet as policy_sheet
@@ -21,7 +23,6 @@ from studies.sample_efficiency import cases as sample_efficiency
 
 from rlflow import schemas
 from rlflow.schemas import Place
-from rlflow.schemas.results import read_results, schema_of
 from support.golden.digests import Value, digest
 from support.golden.entries import Compute
 from support.repository import REPOSITORY
@@ -45,7 +46,7 @@ LEARNED = ("learned", "priced/learned")
 
 
 def entries() -> Mapping[str, Compute]:
-    """Return the documents, and what the schemas say of the figures that they are made from."""
+    """Return the documents, and what types say of the figures that they are made from."""
     return {
         **{f"page {name}": partial(_page, written) for name, written in PAGES.items()},
         **{f"table {name}": partial(_text, *source) for name, source in TABLES.items()},
@@ -102,9 +103,9 @@ def _kinds() -> Value:
     """Return, for each results file of the experiment, the digest of how every number in it reproduces."""
     found = {}
     for path in sorted(RESULTS.rglob("*.json")):
-        name = schema_of(path)
-        if name is not None:
-            kinds = [*_kinds_below(schemas.top(name), read_results(path), "")]
+        document = document_type(path)
+        if document is not None:
+            kinds = [*_kinds_below(schemas.top(document), read_results(path), "")]
             if any(kind for _, kind in kinds):
                 found[path.relative_to(RESULTS).as_posix()] = digest(kinds)
     return found

@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from experiment import figures
+from experiment.results import read_results
 from matplotlib.figure import Figure
 from studies.paper import pictures
 
-from rlflow.schemas.results import read_results
 from rlflow.show.picture_file import save
 from support.golden.digests import Value, digest
 from support.golden.entries import Compute

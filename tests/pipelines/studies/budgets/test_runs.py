@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from studies.budgets.documents import Budgets
 from studies.budgets.runs import Allowance, Run, run_command, summary
 
 from rlflow import schemas, zoo
@@ -46,7 +47,7 @@ def test_figures_of_runs_that_are_written_down() -> None:
     Of the three models on which 15 s find something, one was delivered.
     """
     document = summary(RUNS, Allowance(), long="600")
-    schemas.validate("budgets", document)
+    schemas.validate(Budgets, document)
     of_15 = document["budgets"]["15"]
     assert of_15["holding"] == {"value": 0.75, "baseline": 1.0, "baseline_name": "do_nothing", "cases": 4}
     assert of_15["share_percent"]["value"] == pytest.approx((80.0 + 10.0) / 2)
@@ -66,7 +67,7 @@ def test_a_run_of_the_command(tmp_path: Path) -> None:
     found = run_command(tmp_path / "model.onnx", 10.0)
     assert found["improvement_percent"] > 0
     assert found["wall_time_ratio"] == pytest.approx(found["wall_time_s"] / 10.0, abs=1e-3)
-    schemas.validate("budgets", summary({"tiny_chain": {"10": found}}, Allowance(), long="10"))
+    schemas.validate(Budgets, summary({"tiny_chain": {"10": found}}, Allowance(), long="10"))
 
 
 @pytest.mark.study

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from studies.headroom.cells import Cell, figures, run_cell, with_rows
+from studies.headroom.documents import Headroom
 
 from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost
@@ -62,7 +63,7 @@ def test_a_row_is_what_the_search_finds(row: dict, graph: Graph):
 def test_a_row_comes_with_its_evidence(row: dict):
     assert (row["equivalent"], row["draws"]) == (True, 3)
     assert row["memory_mb"] is None or row["memory_mb"] > 20, "an interpreter with numpy takes more"
-    schemas.validate("headroom", with_rows({}, {("tiny_scale", "analytic", "greedy"): row}))
+    schemas.validate(Headroom, with_rows({}, {("tiny_scale", "analytic", "greedy"): row}))
 
 
 def test_a_result_of_sharing_matching_is_replayed_and_compared(model: Path):

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from experiment.documents import TrainingCurves
 from studies.learned.cells import Key, Row, Rows
+from studies.learned.documents import Summary
 from studies.learned.summary import curves, curves_by_prices, summary
 from support.learned_rows import ROWS, row
 
@@ -19,7 +21,7 @@ BERT: dict[Key, Row] = {
 
 def summed(more: dict[Key, Row] | None = None) -> dict:
     document = summary(Rows({**ROWS, **BERT, **(more or {})}, frozenset({"rlflow"})), (100, 500), 10_000, ["bert"])
-    schemas.validate("learned_summary", document)
+    schemas.validate(Summary, document)
     return document
 
 
@@ -101,7 +103,7 @@ def test_what_nobody_else_reaches_and_what_others_reach_sooner_never_pays():
 def test_curves_have_bands_where_seeds_differ_and_end_with_the_evaluations():
     most = {"greedy": 500, "chains": 1000, "rlflow": 500}
     document = curves(Rows(ROWS, frozenset({"rlflow"})), (0, 100, 500, 1000), most)
-    schemas.validate("curves", document)
+    schemas.validate(TrainingCurves, document)
     drawn = document["gpt2"]
     assert drawn["rlflow"]["step"] == [0, 100, 500]
     assert drawn["rlflow"]["value"] == [6.0, 7.0, 8.5]
@@ -122,7 +124,7 @@ def test_curves_by_prices_begin_with_none_and_are_of_measured_graphs_alone():
         | {"prices_measured": 40, "milestones": [[0, 2, 0.1, 0.0], [90, 40, 9.0, 4.0]]},
     }
     document = curves_by_prices(Rows({**ROWS, **measured}, frozenset({"rlflow"})), (0, 2, 3, 40))
-    schemas.validate("curves", document)
+    schemas.validate(TrainingCurves, document)
     assert list(document) == ["bert"]
     assert document["bert"]["greedy"]["value"] == [0.0, 0.0, 2.0, 2.0]
     assert document["bert"]["chains"]["value"] == [0.0, 0.0, 0.0, 4.0]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from studies.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
+from studies.paper.documents import Paper
 from studies.paper.rows import Subject, summary
 from support.candidate_agents import EPISODES, NETWORK, PPO
 from support.zoo_names import SMALL as SMALL_MODELS
@@ -43,4 +44,4 @@ def test_a_training_on_a_graph_and_one_on_another_shape(tmp_path: Path):
     assert found["same"].figures["special_percent"] == row.figures["improvement_percent"]
     assert found["larger"].figures["greedy_percent"] > 0
     rows = {("bert", name, 0): each for name, each in (found | {"x-rlflow alone": row}).items()}
-    schemas.validate("paper", summary(rows))
+    schemas.validate(Paper, summary(rows))

@@ -1,6 +1,7 @@
 """The agent that dreams, as one cell: on a small BERT, all its rows at once."""
 
 import pytest
+from studies.paper.documents import Paper
 from studies.paper.dreamt import DreamtCell
 from studies.paper.rows import Row, Subject, summary
 from support.token_worlds import FEW, SMALL
@@ -35,7 +36,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
 
 def test_it_tells_of_the_agent_of_unseen_states_and_of_temperatures(rows: dict[str, Row]):
     assert [*rows] == ["rlflow", "dreamt", "unseen 2", "tau 0.5"]
-    schemas.validate("paper", summary({("bert", name, 0): row for name, row in rows.items()}))
+    schemas.validate(Paper, summary({("bert", name, 0): row for name, row in rows.items()}))
 
 
 def test_the_agent_is_never_worse_than_greedy_search_nor_than_its_controller_alone(rows: dict[str, Row]):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from studies.paper.documents import Paper
 from studies.paper.frameworks import FrameworksCell, check, in_pytorch
 from studies.paper.rows import Subject, summary
 from studies.reward_study.cases import TimingConfig
@@ -39,7 +40,7 @@ def test_both_stand_beside_the_control(model: Path):
             low, high = (row.figures[f"latency_ratio_{setting}_{end}"] for end in ("low", "high"))
             assert 0 < low <= row.figures[f"latency_ratio_{setting}"] <= high
     assert found["original"].figures["latency_ratio_deployed"] != 1.0, "it was timed twice"
-    schemas.validate("paper", summary({("bert", name, 0): row for name, row in found.items()}))
+    schemas.validate(Paper, summary({("bert", name, 0): row for name, row in found.items()}))
 
 
 def test_other_weights_are_noticed(model: Path):

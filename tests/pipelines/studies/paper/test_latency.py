@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from studies.paper.documents import Paper
 from studies.paper.latency import LatencyCell
 from studies.paper.rows import Subject, summary
 from studies.reward_study.cases import TimingConfig
@@ -37,7 +38,7 @@ def test_each_model_stands_beside_the_original_and_its_control(cell: LatencyCell
         for setting in ("as_written", "deployed"):
             low, high = (row.figures[f"latency_ratio_{setting}_{end}"] for end in ("low", "high"))
             assert 0 < low <= row.figures[f"latency_ratio_{setting}"] <= high
-    schemas.validate("paper", summary({("chain", name, 0): row for name, row in found.items()}))
+    schemas.validate(Paper, summary({("chain", name, 0): row for name, row in found.items()}))
 
 
 def test_what_was_found_with_shared_matching_is_replayed_with_it(cell: LatencyCell):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from studies.paper.documents import Paper
 from studies.paper.model_free import ModelFreeCell
 from studies.paper.rows import Subject, summary
 
@@ -31,7 +32,7 @@ def cell(tmp_path: Path) -> ModelFreeCell:
 
 def test_a_training_is_told_and_counted(cell: ModelFreeCell):
     (name, row), *_ = cell.run().items()
-    schemas.validate("paper", summary({("g", name, 0): row}))
+    schemas.validate(Paper, summary({("g", name, 0): row}))
     assert len(row.curves["return_percent"]) == len(row.curves["trial_percent"]) == 2
     assert 64 <= row.figures["training_evaluations"] <= 64 + 2 * 2, "its steps, and two trials of two rewrites at most"
 

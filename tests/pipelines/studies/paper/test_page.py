@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from studies.paper.documents import Paper
 from studies.paper.page import PARTS, page
+from studies.reward_study.documents import RewardStudy
 
 from rlflow import schemas
 
@@ -47,5 +49,5 @@ def test_documents_of_these_tests_follow_the_schema(everything: dict[str, Any]):
     """Those of every part, or `validate` raises."""
     assert {*PARTS} <= everything.keys()
     for part in PARTS:
-        schemas.validate("paper", everything[part])
-    schemas.validate("reward_study", everything["reward_study"])
+        schemas.validate(Paper, everything[part])
+    schemas.validate(RewardStudy, everything["reward_study"])

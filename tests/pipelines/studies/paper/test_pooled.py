@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from studies.paper.documents import Paper
 from studies.paper.pooled import PooledCell
 from studies.paper.rows import Subject, summary
 
@@ -42,4 +43,4 @@ def test_it_is_scored_in_the_dream_and_in_reality(tmp_path: Path):
     assert rows["pooled tau 1"].figures["dream_percent"] == pytest.approx(
         cell.run()["pooled tau 1"].figures["dream_percent"]
     ), "the same by the same seed"
-    schemas.validate("paper", summary({("chain", name, 0): row for name, row in rows.items()}))
+    schemas.validate(Paper, summary({("chain", name, 0): row for name, row in rows.items()}))

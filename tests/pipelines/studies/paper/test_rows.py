@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from studies.paper.documents import Paper
 from studies.paper.rows import Row, Subject, method_row, rows_of, run_cell, saved_percent, summary
 
 from rlflow import schemas, zoo
@@ -22,7 +23,7 @@ def row(percent: float, **counts: int) -> Row:
 
 def test_medians_curves_and_counts_are_over_seeds():
     found = summary({("g", "a", 2): row(5.0, fuse=1), ("g", "a", 0): row(1.0, fuse=2, swap=1), ("g", "a", 1): row(3.0)})
-    schemas.validate("paper", found)
+    schemas.validate(Paper, found)
     told = found["g"]["a"]
     assert told["seeds"] == [0, 1, 2]
     assert told["figures"]["improvement_percent"]["value"] == 3.0
@@ -57,7 +58,7 @@ def test_a_method_row_tells_what_was_saved_and_by_which_rules(tmp_path: Path):
     assert found.figures["improvement_percent"] == pytest.approx(result.improvement_percent)
     assert found.figures["training_s"] == 3.0
     assert Trajectory.from_json(found.trajectory) == result.trajectory
-    schemas.validate("paper", summary({("g", "greedy", 0): found}))
+    schemas.validate(Paper, summary({("g", "greedy", 0): found}))
 
 
 def test_nothing_is_saved_of_nothing():

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment.results import read_results
 from omegaconf import OmegaConf
 from studies.paper.write_page import written
 from support.study_settings import plain_settings
-
-from rlflow.schemas.results import read_results
 
 TINY = ("part=graphs", "graphs.graphs=[tiny_chain,tiny_merge]", "graphs.seeds=[0,1]", "graphs.steps=4", "processes=1")
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment.results import read_results
+from studies.documents import check_results
 from studies.pass_ordering.page import walked
 from studies.pass_ordering.write_page import written
 from support.study_settings import option_names, plain_settings
@@ -15,7 +17,6 @@ from rlflow.passes.agents.config import DreamtConfig, PassAgentConfig, config_of
 from rlflow.passes.backends import BACKENDS, backend_of
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend
-from rlflow.schemas.results import check_results, read_results
 
 TINY = (
     "backend=onnx",

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from studies.policy.data_sheet import data_sheet, figures
+from studies.policy.documents import Policy
 
 from rlflow import schemas
 
@@ -43,7 +44,7 @@ LESSONS = {
 
 def test_the_figures_in_closed_form():
     found = figures(LESSONS, 500)
-    schemas.validate("policy", found)
+    schemas.validate(Policy, found)
     assert found["trained_on"] == {"lessons": 3, "families": 2, "evaluations": 300, "seconds": 90.0}
     assert [row.get("share") for row in found["lessons"].values()] == [1.0, 0.25, None, 0.75, 1.25]
     assert found["shares"]["trained"] == {"median": 0.625, "least": 0.25, "cases": 2}
@@ -55,7 +56,7 @@ def test_the_figures_in_closed_form():
 
 def test_what_no_lesson_tells_is_left_out():
     found = figures({"vit_nothing_to_find": LESSONS["vit_nothing_to_find"]}, 500)
-    schemas.validate("policy", found)
+    schemas.validate(Policy, found)
     assert found["shares"] == found["reading"] == {}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment.results import read_results
 from studies.policy.curriculum import Unit, units
 from studies.policy.data_sheet import data_sheet
 from support.study_settings import plain_settings
@@ -20,7 +21,6 @@ from rlflow.agents.tokens.token_policy import SHIPPED, TokenPolicy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.rules import library
 from rlflow.rules.matching.sharing import SharingRewriter
-from rlflow.schemas.results import read_results
 from rlflow.search.best import SEARCHES
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig

@@ -4,6 +4,7 @@ import dataclasses
 from itertools import pairwise
 
 import pytest
+from studies.price_model.documents import PriceModel
 from studies.price_model.models import Gathered, left_out
 from support.cost_graphs import SMALL_BERT
 from support.price_models import PACES, examples, one_leaf, regions_of
@@ -51,7 +52,7 @@ def results(gathered):
 
 
 def test_the_results_follow_the_schema(results) -> None:
-    schemas.validate("price_model", {**results, "trees_bytes": 1})
+    schemas.validate(PriceModel, {**results, "trees_bytes": 1})
     assert results["models"].keys() == MODELS
     assert all(model["families"].keys() == {"narrow", "wide"} for model in results["models"].values())
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from studies.reward_study.cases import Case, TimingConfig, run_case, summary
+from studies.reward_study.documents import RewardStudy
 
 from rlflow import schemas, zoo
 from rlflow.agents.tokens.config import TokenControllerConfig
@@ -44,7 +45,7 @@ def test_medians_are_over_the_seeds_of_a_reward():
             ("g", "every_step", "2"): row(2, 1.0, 20.0, 0.7),
         }
     )
-    schemas.validate("reward_study", document)
+    schemas.validate(RewardStudy, document)
     found = document["g"]["every_step"]
     assert [one["seed"] for one in found["seeds"]] == [0, 1, 2]
     assert (found["latency_ratio_deployed"]["value"], found["latency_ratio_deployed"]["cases"]) == (1.2, 3)
@@ -71,7 +72,7 @@ def test_a_tiny_case(tmp_path: Path):
     )
     estimated = run_case(case)
     measured = run_case(replace(case, reward=RewardConfig("end_to_end", rounds=5, runs_per_round=1)))
-    schemas.validate("reward_study", summary({("g", "a", "0"): estimated, ("g", "b", "0"): measured}))
+    schemas.validate(RewardStudy, summary({("g", "a", "0"): estimated, ("g", "b", "0"): measured}))
     assert (estimated["measurements"], estimated["noise_share"]) == (0, None)
     assert 0 < measured["measurements"] <= measured["interactions"]
     assert 0 < measured["measuring_s"] < measured["training_s"]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from studies.sample_efficiency.cases import Case, run_case, summary
+from studies.sample_efficiency.documents import SampleEfficiency
 
 from rlflow import schemas, zoo
 from rlflow.agents.token_collection import TokenCollectionConfig
@@ -60,7 +61,7 @@ def test_medians_are_over_seeds_and_of_those_that_did_as_well():
         ("gpt2", "0"): row(0, (5.0, 2000), [(1.0, 70)], None),
     }
     document = summary(rows)
-    schemas.validate("sample_efficiency", document)
+    schemas.validate(SampleEfficiency, document)
     found = document["t5"]
     assert [one["seed"] for one in found["seeds"]] == [0, 1, 2]
     assert found["as_good"] == 2
@@ -97,7 +98,7 @@ def tiny_case(folder: Path, max_steps: int) -> Case:
 def test_a_tiny_case(tmp_path: Path):
     """Collections begin alike, so the larger one takes more; all steps until the best are counted."""
     found = run_case(tiny_case(tmp_path, max_steps=3))
-    schemas.validate("sample_efficiency", summary({("tiny_merge", "0"): found}))
+    schemas.validate(SampleEfficiency, summary({("tiny_merge", "0"): found}))
     points, free = found["world_model"]["points"], found["model_free"]
     assert [point["episodes"] for point in points] == [3, 6]
     assert all(point["interactions"] > point["trial_interactions"] for point in points)

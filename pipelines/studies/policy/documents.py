@@ -1,0 +1,90 @@
+"""The documents of the study."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, UnsetType
+
+from rlflow.schemas.figures import NOT_EMPTY, Cases, Count, Document, Figure, Percent, Seconds
+
+
+class TrainedOn(Document):
+    """The lessons that the policy was trained on."""
+
+    lessons: Cases
+    families: Cases
+    evaluations: Count
+    seconds: Seconds
+
+
+class Summary(Document):
+    """Shares of what the expert saves, over lessons."""
+
+    median: float
+    least: float
+    cases: Cases
+
+
+class Shares(Document):
+    """Shares by the part of the lessons."""
+
+    trained: Summary | UnsetType = UNSET
+    held_out: Summary | UnsetType = UNSET
+
+
+class Reading(Document):
+    """How well matches are told apart."""
+
+    taken_auc: Figure | UnsetType = UNSET
+    """The chance that a rewrite which the expert takes is ranked above one that he passes."""
+    saving_rank_correlation: Figure | UnsetType = UNSET
+    """Of predicted and true savings of the rewrites of a state, the mean rank correlation."""
+
+
+class Lesson(Document):
+    """A graph with a cost model, and what an expert and the policy make of it."""
+
+    family: str
+    """The zoo's entry."""
+    model: str
+    """Its settings."""
+    cost: str
+    """The prices that the lesson was held by."""
+    start: str
+    expert: str
+    """The search whose steps are shown."""
+    held_out: bool
+    """The policy was not trained on it."""
+    steps: Count
+    """Of the expert."""
+    tokens: Count
+    """Distinct match tokens that the lesson shows."""
+    evaluations: Count
+    """Rewrites carried out to hold the lesson."""
+    seconds: Seconds
+    greedy_percent: Percent
+    expert_percent: Percent
+    policy_percent: Percent
+    """By chains that go by the policy."""
+    share: float | UnsetType = UNSET
+    """Of what the expert finds beyond greedy search; left out where that is nothing."""
+    reading: Reading | UnsetType = UNSET
+
+
+class Policy(Document):
+    """The policy that ships: the lessons that it was trained on, what it tells of those that were held out, and
+    what its chains find on all of them beside greedy search and the experts. Percentages are of what the start of a
+    lesson costs.
+    """
+
+    trained_on: TrainedOn
+    chains_evaluations: Cases
+    """Rewrites that the chains may carry out beside greedy search."""
+    shares: Shares
+    reading: Reading
+    lessons: Annotated[dict[str, Lesson], NOT_EMPTY]
+
+
+DOCUMENTS = {"policy/metrics.json": Policy}
+"""Types of results files, by the pattern that the end of a file's path matches."""

@@ -1,0 +1,20 @@
+"""The types of what commands print with `--json`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlflow.schemas import reports, rules
+
+OF_COMMANDS: Mapping[str, Any] = {
+    "optimise": reports.OptimiseReport,
+    "equivalence": reports.EquivalenceReport,
+    "replay": reports.ReplayReport,
+    "rules list": rules.RulesList,
+    "rules show": rules.RuleRecord,
+    "rules verify": rules.RulesVerify,
+    "rules generate": rules.RulesGenerate,
+    "rules recall": rules.RulesRecall,
+    "rules diff": rules.RulesDiff,
+    "zoo list": rules.ZooList,
+}
+"""The type of a command's document, by the command."""

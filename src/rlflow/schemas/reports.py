@@ -1,0 +1,323 @@
+"""The documents of `rlflow optimise`, `rlflow equivalence` and `rlflow replay` with `--json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, UnsetType
+
+from rlflow.schemas.figures import (
+    NOT_EMPTY,
+    Assumption,
+    Cases,
+    Count,
+    Document,
+    Error,
+    Hash,
+    Interval,
+    Milliseconds,
+    Percent,
+    Ratio,
+    Seconds,
+    Seed,
+    Tally,
+    Text,
+    Written,
+)
+
+
+class Float64(Document):
+    """The comparison in float64, relative to the output's largest absolute value; absent where float32 was in no
+    doubt.
+    """
+
+    difference: Error | None
+    """Of the two models; null where it is infinite."""
+    allowed: Error
+    """The largest difference that means nothing."""
+    original_error: Error | None
+    """Of the original as it runs, against itself in float64; null where it is infinite."""
+    candidate_error: Error | None
+    """Of the candidate as it runs, against the original in float64; null where it is infinite."""
+    further: Literal["original", "candidate"]
+    """The side with the larger error."""
+
+
+class SettingErrors(Document):
+    """The errors of outputs in one setting of ONNX Runtime."""
+
+    max_absolute_error: Error | None
+    max_relative_error: Error | None
+
+
+class Mutants(Document):
+    """The worth of the draws; absent where the models differ, where nothing could be told, or where none was tried."""
+
+    mutants: Count
+    """Models with one fault each that ran."""
+    killed: Count
+    """Of those, how many the draws told from the original."""
+    survivors: list[Text]
+    """Nodes that nobody looked at, with the fault."""
+
+
+class EquivalenceReport(Document):
+    """The comparison of two models: do they compute the same, within rounding?"""
+
+    original: Text
+    """Path as given."""
+    candidate: Text
+    """Path as given."""
+    equivalent: bool
+    reason: str
+    """Why not, or why in spite of a difference above the tolerance."""
+    max_absolute_error: Error | None
+    """Null where it is infinite."""
+    max_relative_error: Error | None
+    """Of the output's largest absolute value; null where it is infinite."""
+    tolerance: Error
+    draws: Cases
+    non_vacuous_draws: Count
+    """Of those, how many could have shown a difference."""
+    vacuous_outputs: list[str]
+    """Outputs that no draw could judge."""
+    worst_output: str | None
+    """Null where nothing was run."""
+    worst_draw: Tally | None
+    """Counted from 0; null where nothing was run."""
+    seed: Seed
+    worst_setting: Literal["as_written", "deployed", None]
+    """Null where nothing was run."""
+    own_error: Error | None
+    """The original's relative error where it is run as deployed; null where that has no size."""
+    by_setting: dict[Literal["as_written", "deployed"], SettingErrors]
+    """Errors in each setting, against the original as written; empty where nothing was compared."""
+    exceptional_draws: Count
+    """Further ones, with NaN or infinities."""
+    float64: Float64 | UnsetType = UNSET
+    mutants: Mutants | UnsetType = UNSET
+
+
+class Change(Document):
+    """The latency of the candidate beside the original's in one setting."""
+
+    latency_before_ms: Milliseconds
+    latency_after_ms: Milliseconds
+    decision: Literal["faster", "slower", "same", "undecided"]
+    """What the rounds say of the new model; same: within 1 % of the old one; undecided: the time was over before
+    they said anything.
+    """
+    ratio: Ratio
+    """Old over new, median over rounds."""
+    ratio_interval: Interval | None
+    """99 % interval as a pair [low, high], which holds after whatever number of rounds; null where there were too
+    few rounds for one.
+    """
+    control_ratio: Ratio
+    """The old model's first timing over its second, median over rounds."""
+    rounds: Cases
+    """Each with fresh sessions, two of either model."""
+    rounds_retaken: Count
+    """That do not count, because the machine was slow beside them."""
+
+
+class Latency(Document):
+    """The change in the setting that was optimised for; empty where there was nothing to time."""
+
+    as_written: Change | UnsetType = UNSET
+    deployed: Change | UnsetType = UNSET
+
+
+class Equivalence(Document):
+    """The comparison of the candidate with the original."""
+
+    equivalent: bool
+    """Outputs agree within the tolerance, or in float64 where float32 is in doubt."""
+    max_absolute_error: Error | None
+    max_relative_error: Error | None
+    tolerance: Error
+    draws: Cases
+    non_vacuous_draws: Count
+    reason: str
+    """What float64 said; empty where it was not asked."""
+    own_error: Error | None
+    """The original's relative error where it is run as deployed; null where that has no size."""
+    by_setting: dict[Literal["as_written", "deployed"], SettingErrors]
+    """Errors in each setting, against the original as written; empty where nothing was compared."""
+
+
+class Step(Document):
+    """One rewrite and the price of the graph that it leads to."""
+
+    rule: Text
+    """Stable id."""
+    location: Count
+    cost_ms: Milliseconds
+
+
+class Passes(Document):
+    """Whole-graph passes that were run before the search."""
+
+    backend: Text
+    passes: list[Text]
+    """In their order; empty where none was taken."""
+    tried: Count
+    cost_before_ms: Milliseconds
+    cost_after_ms: Milliseconds
+    wall_time_s: Seconds
+    left_because: str
+    """Why none was taken; empty where some were."""
+    domains: list[Text]
+    """Of operators that the model has by these passes alone."""
+
+
+class Measured(Document):
+    """Measured prices of all parts, added up, of the graph that the search began with and of the one it took
+    further.
+    """
+
+    before_ms: Milliseconds
+    after_ms: Milliseconds
+    graphs: Count
+
+
+class Refusal(Document):
+    """A candidate that was refused before the one that was delivered."""
+
+    phase: Text
+    place: str
+    """The subgraph; empty of the model as a whole."""
+    reason: Text
+    differs: bool
+    """It computes something else; otherwise it could not be made or run."""
+    rules: list[Text]
+    """Of the first wrong step, without which the search went on."""
+    step: Count
+    """The first wrong one, counted from 1; 0 where that is not known."""
+    fusions: list[Text]
+    """Optimisers of ONNX Runtime without which it is right as deployed."""
+    reproducer: str | None
+    """The folder that shows it again."""
+
+
+class Subgraph(Document):
+    """The result in a subgraph of If, Loop, Scan or SequenceMap, which is tried by itself."""
+
+    node: Text
+    """Name of the node that the subgraph belongs to, or of its first output."""
+    attribute: Text
+    """Of this node, as in then_branch."""
+    left_because: str
+    """Why it stays as it is; empty where there are steps."""
+    steps: list[Step]
+    cost_before_ms: Milliseconds
+    cost_after_ms: Milliseconds
+    optimisation_s: Seconds
+    real_interactions: Count
+    prices_asked: Count
+    prices_measured: Count
+    rewriting_s: Seconds
+    pricing_s: Seconds
+    measuring_s: Seconds
+    pinned_for: list[Text]
+    refusals: list[Refusal]
+
+
+class OptimiseReport(Document):
+    """The report of one optimisation; where the original was written, `..._after` figures belong to the candidate
+    that was turned down.
+    """
+
+    rlflow_version: Text
+    input: Text
+    """Path as given."""
+    output: Text | None
+    """Path as given; null for a model that was not saved."""
+    method: Text
+    """Name of the method."""
+    written: Written
+    """Which model the output file holds."""
+    reason: Text
+    """Why this one, in a sentence."""
+    nodes_before: Count
+    nodes_after: Count
+    cost_before_ms: Milliseconds
+    cost_after_ms: Milliseconds
+    improvement_percent: Percent
+    flops_ratio: Ratio
+    launches_ratio: Ratio
+    peak_memory_ratio: Ratio
+    latency: Latency
+    equivalence: Equivalence
+    steps: list[Step]
+    """Substitutions that lead to the best graph, in order."""
+    passes: Passes | None
+    """Whole-graph passes that were run before the search; null where they were not asked for, or the original could
+    not be judged.
+    """
+    measured: Measured | None
+    """Measured prices of all parts, added up, of the graph that the search began with and of the one it took
+    further, of so many graphs; null where there was no time for them.
+    """
+    optimisation_s: Seconds
+    real_interactions: Count
+    """Rewrites carried out by the search."""
+    prices_asked: Count
+    """Prices that the search asked for, remembered ones as well."""
+    prices_measured: Count
+    """Prices that had to be measured on the runtime."""
+    rewriting_s: Seconds
+    """Time of the rewrites that the search carried out."""
+    pricing_s: Seconds
+    """Time of the prices, without measuring_s."""
+    measuring_s: Seconds
+    """Time of the measurements."""
+    budget_s: Error | None
+    threads: Cases
+    hardware: Text
+    """Key of the hardware fingerprint."""
+    seed: Seed
+    pinned: dict[str, list[int | str | None]]
+    """By input, the shape that it declares where the original leaves sizes open; empty where they stay open."""
+    rule_names: dict[str, Text]
+    """Names of the rules of steps, by stable id."""
+    assumptions: dict[Assumption, Annotated[list[Text], NOT_EMPTY]]
+    """By what is assumed of the values that the model carries, the rules of steps that assume it; empty where
+    nothing is.
+    """
+    pinned_for: list[Text]
+    """Rules of the steps that cannot be taken while the sizes are open."""
+    opset_before: Count
+    opset_after: Count
+    """Of ai.onnx; larger than before where a rule needs it."""
+    raised_for: list[Text]
+    """Rules of the steps that the original's opset does not have."""
+    subgraphs: list[Subgraph]
+    """What was tried in the subgraphs of If, Loop, Scan and SequenceMap, the innermost first, each by itself."""
+    refusals: list[Refusal]
+    """Candidates that were refused before the one that was delivered."""
+
+
+class ReplayStep(Document):
+    """One rewrite, the hash of the graph that it leads to, and its price."""
+
+    rule: Text
+    """Stable id."""
+    location: Count
+    hash: Hash
+    """Graph after the step."""
+    cost_ms: Milliseconds
+
+
+class ReplayReport(Document):
+    """A trajectory, applied again."""
+
+    trajectory: Text
+    """Path as given."""
+    model: Text
+    """Path as given."""
+    faithful: bool
+    """Every step led to the recorded graph."""
+    start_hash: Hash
+    final_hash: Hash
+    steps: list[ReplayStep]
