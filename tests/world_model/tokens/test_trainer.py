@@ -138,7 +138,7 @@ def test_rollouts_without_a_step_are_refused(token_rollouts: TokenRollouts):
     """Also where all steps are held out."""
     with pytest.raises(InputError, match="collect_rollouts"):
         fit_token_model(replace(token_rollouts, episodes=()), SMALL, seed=0)
-    (training,), (held_out,) = split_episodes(2, 0.5, seed=0)
+    (training,), (held_out,) = split_episodes(range(2), 0.5, seed=0)
     episodes = [token_rollouts.episodes[0]] * 2
     episodes[training] = replace(episodes[0], states=episodes[0].states[:1], steps=())
     with pytest.raises(InputError, match="no step to fit it on"):
@@ -155,10 +155,7 @@ def test_the_fit_learns_more_than_means_of_rules(token_rollouts: TokenRollouts):
     model = fit_token_model(token_rollouts, config, seed=0, on_epoch=metrics.__setitem__)
     assert metrics[14]["encoder/saving"] < metrics[0]["encoder/saving"] / 4
     assert metrics[17]["memory/births"] < metrics[15]["memory/births"]
-    training, held_out = (
-        [token_rollouts.episodes[number] for number in numbers]
-        for numbers in split_episodes(len(token_rollouts.episodes), config.held_out_fraction, 0)
-    )
+    training, held_out = split_episodes(token_rollouts.episodes, config.held_out_fraction, 0)
     means = by_rule(token_rollouts.rule_of, rule_means(token_rollouts, training))
     report = saving_report(held_out, token_rollouts.rule_of, savings(model.read(token_rollouts)), means)
     assert 1 - report["r2"] < (1 - report["r2_rule_mean"]) / 4

@@ -9,7 +9,6 @@ returned, the untrained one among them, so that a training never ends with less 
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from rlflow.agents.candidates.candidate_policy import CandidatePolicy
@@ -26,6 +25,7 @@ from rlflow.agents.selection import Selection, Trial
 from rlflow.environments.candidate_process import CandidateProcess
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of
 from rlflow.errors import InputError
+from rlflow.kept import fingerprint
 
 
 def train_on_candidates(
@@ -94,5 +94,4 @@ def _fingerprint(process: CandidateProcess, arguments: CandidateControllerArgume
     """Hash of all that an episode depends on."""
     rules = [rule.id for rule in process.evaluator.rewriter.rules]
     prices = (process.evaluator.cost_model.name, process.start_ms, reward.config)
-    said = (process.start().hash, prices, rules, arguments)
-    return hashlib.sha256(repr(said).encode()).hexdigest()
+    return fingerprint(process.start().hash, prices, rules, arguments)

@@ -1,25 +1,29 @@
 """Train the pointer policy on the real graph itself, by the same algorithm and with the same eyes as in a dream.
 
     controller = train_on_graph(process, world_model, config, episodes, seed=0)
+    training = train_and_try(process, world_model, config, episodes, seed=0)       snapshots are tried on the graph
 
 The baseline of every claim that a dream saves real steps: V reads the tokens for this policy too, and costs it nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rlflow.agents.maskable_ppo import OnUpdate, scaled_to, train_policy
-from rlflow.agents.selection import Judge, Selection
+from rlflow.agents.selection import Judge, Selection, Trial
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, policy_settings
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
-from rlflow.agents.tokens.real_env import RealEpisodesConfig, RealTokenEnv
+from rlflow.agents.tokens.real_env import RealEpisodesConfig, RealTokenEnv, real_return
 from rlflow.agents.tokens.real_observation import RealObserver
 from rlflow.environments.rewards import Reward, RewardConfig
 from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.kept import fingerprint
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 
@@ -64,13 +68,60 @@ def train_on_graph(
     return TokenController(policy, arguments)
 
 
+@dataclass(frozen=True)
+class RealTraining:
+    """A controller that was trained on a graph, the metrics of each update, and the trials of its snapshots."""
+
+    controller: TokenController
+    updates: Sequence[Mapping[str, float]]
+    trials: Sequence[Trial]
+    seconds: float
+
+    @property
+    def rewrites(self) -> int:
+        """The rewrites that were carried out to learn, and to choose among the snapshots."""
+        learned = int(self.updates[-1]["rewrites"]) if self.updates else 0
+        return learned + sum(trial.rewrites for trial in self.trials)
+
+    def course(self, name: str) -> list[float]:
+        """Return a metric of the updates that have it."""
+        return [update[name] for update in self.updates if name in update]
+
+
+def train_and_try(
+    process: TokenProcess,
+    model: TokenWorldModel,
+    config: TokenControllerConfig,
+    episodes: RealEpisodesConfig,
+    *,
+    seed: int,
+    reward: Reward | None = None,
+) -> RealTraining:
+    """Train on the graph, and keep the best snapshot by the return of an episode in the reward that is learned from."""
+    started, updates, trials = time.perf_counter(), list[dict[str, float]](), list[Trial]()
+
+    def judge(controller: TokenController) -> Trial:
+        trials.append(real_return(process, model, controller, episodes.max_steps, reward))
+        return trials[-1]
+
+    controller = train_on_graph(
+        process,
+        model,
+        config,
+        episodes,
+        seed=seed,
+        reward=reward,
+        on_update=lambda _, metrics: updates.append(metrics),
+        judge=judge,
+    )
+    return RealTraining(controller, updates, trials, time.perf_counter() - started)
+
+
 def _fingerprint(
     process: TokenProcess, model: TokenWorldModel, episodes: RealEpisodesConfig, reward: RewardConfig
 ) -> str:
     """Hash of all that an episode depends on."""
     prices = (process.evaluator.cost_model.name, process.start_ms)
-    said = (structural_hash(process.start().graph), prices, [rule.id for rule in process.rules], episodes, reward)
-    digest = hashlib.sha256(repr(said).encode())
-    for weight in model.encoder.state_dict().values():
-        digest.update(weight.numpy().tobytes())
-    return digest.hexdigest()
+    rules, weights = [rule.id for rule in process.rules], model.encoder.state_dict().values()
+    said = (structural_hash(process.start().graph), prices, rules, episodes, reward)
+    return fingerprint(*said, content=(weight.numpy() for weight in weights))

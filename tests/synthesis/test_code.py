@@ -16,7 +16,7 @@ from support.generation import QUICK, SMALL_LIBRARY
 from rlflow.rules.library import load
 from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.synthesis import generate as generation
-from rlflow.synthesis.checkpoint import code_files
+from rlflow.synthesis.code import code_files
 from rlflow.synthesis.generate import GeneratorConfig, LibraryConfig, build_library, resumed, write_library
 
 PROGRAM = """
