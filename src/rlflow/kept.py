@@ -20,10 +20,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from rlflow.atomic_file import written_whole
-from rlflow.errors import RLFlowError
 
 T = TypeVar("T")
-_UNREADABLE = (RLFlowError, OSError, ValueError, LookupError, TypeError, AttributeError)
 _DIGITS = 16
 
 log = logging.getLogger(__name__)
@@ -86,7 +84,7 @@ class Kept(Generic[T]):
             return None
         try:
             return self.read(place)
-        except _UNREADABLE as error:
+        except Exception as error:  # a broken file raises nearly anything, by which of its bytes is broken
             log.warning("%s cannot be used (%s); it is made again", place, error)
             return None
 

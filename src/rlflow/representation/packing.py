@@ -21,8 +21,6 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from rlflow.errors import InputError
-
 T = TypeVar("T")
 _NUMBERS = {int: np.int64, bool: np.int64, float: np.float64}
 
@@ -57,7 +55,7 @@ def pack(kind: type[T], records: Sequence[T], prefix: str = "") -> dict[str, np.
 def unpack(
     kind: type[T], packed: Mapping[str, np.ndarray], prefix: str = "", make: Callable[..., Any] | None = None
 ) -> Iterator[Any]:
-    """Yield what was packed, each made from its fields by name; `InputError` if lengths and arrays do not fit.
+    """Yield what was packed, each made from its fields by name; `ValueError` if lengths and arrays do not fit.
 
     make: builds a record, if that is not the dataclass itself.
     """
@@ -95,7 +93,7 @@ def _end_to_end(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 def _split(array: np.ndarray, lengths: np.ndarray, name: str) -> list[np.ndarray]:
     if lengths.sum() != len(array):
-        raise InputError(f"{name}: {lengths.sum()} entries are told of, and {len(array)} are there")
+        raise ValueError(f"{name}: {lengths.sum()} entries are told of, and {len(array)} are there")
     return np.split(array, np.cumsum(lengths)[:-1]) if len(lengths) else []
 
 

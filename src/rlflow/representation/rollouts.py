@@ -147,16 +147,19 @@ class Rollouts:
         """Read what `save` wrote. Raises InputError if the folder holds no such rollouts."""
         try:
             description = json.loads((folder / "rollouts.json").read_text())
-            with np.load(folder / "rollouts.npz", allow_pickle=False) as arrays:
+            if description.get("format_version") != FORMAT_VERSION:
+                raise InputError(f"rollouts: {folder} has another format version; run collect_rollouts again")
+            with (folder / "rollouts.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 packed = dict(arrays)
-        except (OSError, ValueError) as error:
+            graphs, episodes = tuple(unpack(GraphArrays, packed)), tuple(unpack(Episode, packed))
+        except InputError:
+            raise
+        except Exception as error:  # a broken archive raises nearly anything, by which of its bytes is broken
             raise InputError(f"rollouts: {folder} cannot be read ({error}); run collect_rollouts") from error
-        if description.get("format_version") != FORMAT_VERSION:
-            raise InputError(f"rollouts: {folder} has another format version; run collect_rollouts again")
         rule_ids = tuple(description["rule_ids"])
         return cls(
-            graphs=tuple(unpack(GraphArrays, packed)),
-            episodes=tuple(unpack(Episode, packed)),
+            graphs=graphs,
+            episodes=episodes,
             action_space=ActionSpace(len(rule_ids), description["max_locations"]),
             rule_ids=rule_ids,
             vocabulary=Vocabulary.from_json(description["vocabulary"]),
