@@ -1,7 +1,7 @@
 """Finished results in a folder, so that work that was killed goes on where it was, and two workers share what is done.
 
     rows = Kept.as_json(folder)
-    row = rows.get_or("bert-0", lambda: measured(bert))              made once, by whoever comes first
+    row = rows.get_or("bert-0", lambda: measured(bert))              made once, read ever after
     Kept(folder / fingerprint(settings, seed), save, load)           a folder for each run, so that none takes another's
 
 The invariant: a result is there as a whole or not at all, and one that cannot be read is made again.

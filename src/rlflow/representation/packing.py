@@ -27,7 +27,7 @@ _NUMBERS = {int: np.int64, bool: np.int64, float: np.float64}
 
 @dataclass(frozen=True)
 class Along:
-    """How an array is packed: its first axis is `extra` longer than the record's number `axis`.
+    """The axis of an array that is packed end to end with others; it is `extra` longer than the record's number `axis`.
 
     integers: their type, if the array has some. symmetric: a matrix (K, K) with a diagonal of zeros, of which the upper
     triangle is stored.
