@@ -23,7 +23,7 @@ from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.representation.vocabulary import PADDING, Vocabulary
 from rlflow.world_model.dream_env import DreamEnv
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.pooled.dream_env import PooledDreamEnv, Starts
+from rlflow.world_model.pooled.dream_env import Starts
 from rlflow.world_model.pooled.mdn_rnn import State
 from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
 from rlflow.world_model.tokens.birth_sets import NONE, BirthSets
@@ -127,16 +127,16 @@ def updated_steps_per_s(train: Callable[[OnRound], object], per_update: int) -> 
 def pooled_figures(num_envs: int, updates: int = 6) -> dict[str, float]:
     """Both figures of the dream of one vector, with the default controller."""
     model, starts = untrained_model()
-    dream = DreamConfig(num_envs=num_envs)
+    dream = pooled_training.PooledDream(model, starts, DreamConfig(num_envs=num_envs))
     actions = np.zeros((num_envs, 2), dtype=np.int64)
     per_update = num_envs * ControllerConfig().steps_per_update
     config = ControllerConfig(total_steps=updates * per_update)
 
     def train(on_update: OnRound) -> object:
-        return pooled_training.train_in_dream(model, starts, dream, config, seed=0, on_round=on_update)
+        return pooled_training.train_in_dream(dream, config, seed=0, on_round=on_update)
 
     return {
-        "dream_steps_per_s": steps_per_s(PooledDreamEnv(model, starts, dream, seed=0), lambda: actions),
+        "dream_steps_per_s": steps_per_s(dream.env(seed=0), lambda: actions),
         "ppo_steps_per_s": updated_steps_per_s(train, per_update),
     }
 

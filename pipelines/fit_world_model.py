@@ -57,7 +57,7 @@ def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
 
         model = fit.run(stage, on_epoch)
     training_s = stopwatch.tick()
-    training, held_out = split_episodes(len(fit.rollouts.episodes), fit.config.held_out_fraction, stage.seed)
+    training, held_out = split_episodes(fit.rollouts.episodes, fit.config.held_out_fraction, stage.seed)
     with stage.progress(f"{stage.graph}, held-out episodes") as on_progress:
         on_progress(0.0, "how far the dream can be trusted")
         trust = fit.figures(stage, model)

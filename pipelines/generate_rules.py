@@ -13,6 +13,7 @@ from tracking.factories import priced, save_prices, selection_graph_of
 from tracking.stage import Stage, pipeline_stage
 
 from rlflow.cost.base import CostModel
+from rlflow.kept import Kept
 from rlflow.rules.library import Library
 from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.schemas.figures import Figure
@@ -63,9 +64,9 @@ def generate_rules(stage: Stage) -> None:
 
 def _choose(stage: Stage, library: Library, cost_model: CostModel, keep_prices: Callable[[], None]) -> RuleSet:
     """The rules that agents act with on one graph."""
-    kept = stage.checkpoint / "rule_set.json"
     selection = SelectionConfig(**stage.settings["rules"]["selection"], seed=stage.seed)
-    if not kept.exists():
+
+    def choose() -> RuleSet:
         with stage.progress(f"{stage.graph}, choosing rules") as on_progress:
 
             def on_search(fraction: float, text: str) -> None:
@@ -75,9 +76,9 @@ def _choose(stage: Stage, library: Library, cost_model: CostModel, keep_prices: 
             graph = selection_graph_of(stage.settings["graph"])
             chosen = select_rules(library, graph, cost_model, selection, on_search)
         keep_prices()
-        chosen.save(kept)
+        return chosen
 
-    chosen = RuleSet.load(kept)
+    chosen = Kept(stage.checkpoint, RuleSet.save, RuleSet.load, ".json").get_or("rule_set", choose)
     if chosen.choices:
         return chosen
     log.warning("no rule of the library helps %s: agents are given rules that they can only decline", stage.graph)

@@ -24,7 +24,7 @@ from rlflow.runtime.timing.statistics import estimate
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/temperature_sweep"
-SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.TokenSchool}
+SCHOOLS = {"pooled": pooled.school_of, "tokens": tokens.school_of}
 
 
 @pipeline_stage
@@ -46,7 +46,7 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None],
     sweep = stage.settings["sweep"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
-        school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+        school = SCHOOLS[stage.settings["formulation"]](stage, cost_model)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
     trainings = pool.map(
         _trained,

@@ -18,7 +18,7 @@ from rlflow.schemas.figures import Figure
 from rlflow.show.picture_file import save
 from rlflow.trajectory import record
 
-SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.TokenSchool}
+SCHOOLS = {"pooled": pooled.school_of, "tokens": tokens.school_of}
 CURVES = {
     "return_percent": "% in the dream",
     "best_return_percent": "% in the dream",
@@ -55,7 +55,7 @@ def _train(
     settings = stage.settings["controller"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
-        whole = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+        whole = SCHOOLS[stage.settings["formulation"]](stage, cost_model)
     school = whole.shortened(settings["training_share"], settings["dream"]["temperature"])
     with stage.progress(f"{stage.graph}, updates") as on_progress:
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from experiment.search_checkpoint import read_result, write_result
+from experiment.search_checkpoint import kept_results
 from rlflow.cost.base import CostModel, far_share
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.report import EquivalenceReport
@@ -125,12 +125,12 @@ def compete(
     is then written to a folder in `checkpoint`.
     """
     graph = contest.graph
-    kept = checkpoint / f"{contender.name}.json"
-    result = read_result(kept, graph, contender.optimiser.rewriter)
+    results = kept_results(checkpoint, graph, contender.optimiser.rewriter)
+    result = results.find(contender.name)
     if result is None:
         result = contender.optimiser.optimise(graph, contender.budget, on_progress)
         before_keeping()
-        write_result(kept, result)
+        results.keep(contender.name, result)
 
     found = structural_hash(result.best)
     same = next((other for other in others if structural_hash(other.result.best) == found), None)

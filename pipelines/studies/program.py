@@ -10,8 +10,6 @@
 The invariant: what a study keeps in its folder is there until the study has ended well, and no longer.
 """
 
-import hashlib
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,11 +23,13 @@ import hydra
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
+from tracking.data_set import named_content
 from tracking.factories import model_file_of
 from tracking.provenance import source_tags
 from tracking.run import Run, open_run
 from tracking.store import main_root, open_store
 
+from rlflow.kept import fingerprint
 from rlflow.runtime.isolation import Limits, call_isolated
 
 OptionOf = Callable[[str, str], dict[str, Any]]
@@ -108,10 +108,6 @@ def checkpoint_of(study: str, settings: Mapping[str, Any]) -> Path:
 
     It is the same for the same settings and code; the code is that of the working folder, with its rules and conf/.
     """
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    for file in sorted(path for folder in _CODE for path in Path(folder).rglob("*")):
-        if file.is_file() and file.suffix != ".pyc":
-            digest.update(str(file).encode() + file.read_bytes())
-    folder = main_root() / ".checkpoints" / study / digest.hexdigest()[:16]
+    folder = main_root() / ".checkpoints" / study / fingerprint(settings, content=named_content(_CODE, Path()))
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -9,15 +9,15 @@ A row is kept in a file as soon as there is one, and read from there when a stud
 cell whose process fails has no row, and costs the others nothing.
 """
 
-import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rlflow.atomic_file import written_whole
 from rlflow.errors import RLFlowError
+from rlflow.kept import Kept
 from rlflow.method import OnProgress
 from rlflow.runtime.isolation import Limits, call_isolated
 
@@ -57,7 +57,7 @@ def kept_rows(
     """Yield the rows as they come, so many cells at a time, those first that the folder has already."""
     with ThreadPoolExecutor(processes) as pool:
         futures = {
-            pool.submit(kept_row, kept_file(folder, key), longest_s(cell), run, cell): key
+            pool.submit(kept_row, folder, _file_name(key), longest_s(cell), run, cell): key
             for key, cell in cells.items()
         }
         try:
@@ -69,23 +69,17 @@ def kept_rows(
             pool.shutdown(cancel_futures=True)
 
 
-def kept_file(folder: Path, key: tuple[object, ...]) -> Path:
-    """The file in which the row of a cell is kept."""
-    return folder / f"{'-'.join(map(str, key)).replace(' ', '_').replace('/', '_')}.json"
+def _file_name(key: tuple[object, ...]) -> str:
+    return "-".join(map(str, key)).replace(" ", "_").replace("/", "_")
 
 
-def kept_row(kept: Path, longest_s: float, run: Callable[[T], Row], cell: T) -> Row | None:
-    """Return the row that a file keeps, which `run` makes of the cell if there is none.
+def kept_row(folder: Path, name: str, longest_s: float, run: Callable[[T], Row], cell: T) -> Row | None:
+    """Return the row that is kept under a name, which `run` makes of the cell if there is none.
 
     None, with the reason in the log, if its process failed or took longer than `longest_s`.
     """
-    if not kept.exists():
-        try:
-            row = call_isolated(Limits(longest_s=longest_s), run, cell)
-        except Exception as error:
-            log.error("%s has no result: %s: %s", kept.stem, type(error).__name__, error)
-            return None
-        with written_whole(kept) as draft:
-            draft.write_text(json.dumps(row))
-    content: Row = json.loads(kept.read_text())
-    return content
+    try:
+        return Kept[Row].as_json(folder).get_or(name, partial(call_isolated, Limits(longest_s=longest_s), run, cell))
+    except Exception as error:
+        log.error("%s has no result: %s: %s", name, type(error).__name__, error)
+        return None

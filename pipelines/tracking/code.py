@@ -39,6 +39,7 @@ WATCHING = (
     "rlflow.errors",
     "rlflow.extras",
     "rlflow.atomic_file",
+    "rlflow.kept",
     "rlflow.schemas",
     "rlflow.plugins",
     "experiment.curves",

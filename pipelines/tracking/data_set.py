@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from mlflow.entities import Dataset, DatasetInput, InputTag
@@ -35,6 +35,14 @@ def content_digest(path: Path) -> str:
         with file.open("rb") as content:
             digest.update(hashlib.file_digest(content, "sha256").digest())
     return digest.hexdigest()
+
+
+def named_content(paths: Iterable[str | Path], root: Path) -> Iterator[bytes]:
+    """Yield the names below `root` and the content of all files of these paths, which are relative to it."""
+    for path in paths:
+        for file in files_below(root / path):
+            yield str(file.relative_to(root)).encode()
+            yield file.read_bytes()
 
 
 def files_below(path: Path) -> Iterator[Path]:

@@ -31,9 +31,7 @@ old ones, and goes on from its checkpoint when it is started again.
 """
 
 import functools
-import hashlib
 import inspect
-import json
 import logging
 import os
 import shutil
@@ -52,10 +50,11 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.errors import InputError, RLFlowError
+from rlflow.kept import fingerprint
 from rlflow.method import OnProgress
 from tracking.code import digest_of
 from tracking.composition import complete_graphs, graph_names
-from tracking.data_set import files_below
+from tracking.data_set import named_content
 from tracking.declaration import StageDeclaration, name_in_round, read_declaration
 from tracking.processes import process_pool
 from tracking.progress import Advance, Told, shown_progress, tell, told_progress
@@ -291,7 +290,8 @@ def run_stage(
     settings = settings_of(declaration.sections, everything)
 
     code = digest_of(Path(inspect.getfile(inspect.unwrap(function))), root)
-    checkpoint = main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, code, root)
+    run_of = fingerprint(settings, code, content=named_content(declaration.dependencies, root))
+    checkpoint = main_root() / ".checkpoints" / declaration.name / run_of
     staging = output_root / ".staging" / declaration.name
 
     tags = {
@@ -373,13 +373,3 @@ def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) ->
             shutil.rmtree(target)
         os.replace(staging / path, target)
     shutil.rmtree(staging)
-
-
-def _digest(declaration: StageDeclaration, settings: Settings, code: str, root: Path) -> str:
-    """A digest of the settings, of the code, and of all data that the stage depends on: of what DVC compares, too."""
-    digest = hashlib.sha256(json.dumps([settings, code], sort_keys=True).encode())
-    for dependency in declaration.dependencies:
-        for path in files_below(root / dependency):
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all.
+"""Files and folders that are written whole or not at all.
 
     with written_whole(path) as draft:
         draft.write_text(text)
@@ -19,9 +19,11 @@ from pathlib import Path
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yield the path of a draft that becomes `path` when the block ends without an error; folders are made."""
+    """Yield the path of a draft that becomes `path` when the block ends without an error; folders above it are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".draft.", ignore_cleanup_errors=True) as folder:
         draft = Path(folder, path.name)
         yield draft
+        if path.is_dir():
+            os.replace(path, Path(folder, f"{path.name}.old"))
         os.replace(draft, path)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from rlflow import zoo
-from rlflow.agents import collection
 from rlflow.agents.collection import Collection, CollectionConfig, collect
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
@@ -90,43 +89,6 @@ def test_the_same_seed_gives_the_same_episodes(collected: Collection):
     assert not same(collect(new_env(), CONFIG, seed=4), collected)
 
 
-def test_an_interrupted_collection_goes_on(collected: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Killed in the fourth episode; the checkpoint has the first three or fewer."""
-    monkeypatch.setattr(collection, "CHECKPOINT_INTERVAL_S", 0.0)
-
-    def kill(number: int, episode: object) -> None:
-        if number == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path, on_episode=kill)
-    assert len(Collection.load(tmp_path, new_env()).episodes) == 3
-    numbers: list[int] = []
-    resumed = collect(
-        new_env(), CONFIG, seed=3, checkpoint=tmp_path, on_episode=lambda number, episode: numbers.append(number)
-    )
-    assert numbers == [3, 4, 5]
-    assert same(resumed, collected)
-
-
-def test_a_collection_that_is_complete_is_not_played_again(collected: Collection, tmp_path: Path):
-    """Its stage may be killed later, while it works on another graph."""
-    collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path)
-    numbers: list[int] = []
-    again = collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path, on_episode=lambda n, episode: numbers.append(n))
-    assert numbers == []
-    assert same(again, collected)
-
-
-def test_a_checkpoint_that_cannot_be_read_is_not_continued(
-    collected: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture
-):
-    collected.save(tmp_path, new_env())
-    (tmp_path / "rollouts.npz").write_bytes(b"half")
-    assert same(collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path), collected)
-    assert "starting afresh" in caplog.text
-
-
 def test_files_that_do_not_belong_together_are_refused(collected: Collection, tmp_path: Path):
     collected.save(tmp_path, new_env())
     trajectories = tmp_path / "trajectories.jsonl"
@@ -136,15 +98,19 @@ def test_files_that_do_not_belong_together_are_refused(collected: Collection, tm
 
 
 def test_a_collection_in_another_vocabulary_is_not_continued(
-    collected: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    collected: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """An operator came in between: index 7 of the episodes on disk is not index 7 of those to come."""
+    collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path / "kept")
     collected.save(tmp_path, new_env())
     monkeypatch.setitem(OPERATORS, "Abacus", replace(OPERATORS["Relu"], name="Abacus"))
     with pytest.raises(InputError, match="has another vocabulary; run collect_rollouts"):
         Collection.load(tmp_path, new_env())
-    afresh = collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path)
-    assert "starting afresh" in caplog.text
+    numbers: list[int] = []
+    afresh = collect(
+        new_env(), CONFIG, seed=3, checkpoint=tmp_path / "kept", on_episode=lambda number, _: numbers.append(number)
+    )
+    assert numbers == list(range(CONFIG.episodes))
     assert len(afresh.episodes) == len(collected.episodes)
     assert (afresh.graphs[0].op != collected.graphs[0].op).any()
 

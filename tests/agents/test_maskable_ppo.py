@@ -1,7 +1,6 @@
 """PPO in dreams of two formulations: deterministic, resumable, and it learns."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,50 +73,6 @@ def test_every_update_is_reported(train: Train) -> None:
         assert {"episodes", "train/approx_kl", "train/entropy_loss"} <= set(metrics)
         assert ("return_percent" in metrics) == (metrics["episodes"] > 0)
     assert any("return_percent" in metrics for metrics in reports.values())
-
-
-@pytest.mark.parametrize("last_update", [1, 3])
-def test_an_interrupted_training_goes_on_to_the_same_weights(train: Train, tmp_path: Path, last_update: int) -> None:
-    whole = train(CONFIG)
-    checkpoint, updates = tmp_path / "c", []
-
-    def interrupt(update: int, _: dict[str, float]) -> None:
-        if update == last_update:
-            raise Interrupted
-
-    with pytest.raises(Interrupted):
-        train(CONFIG, checkpoint=checkpoint, on_update=interrupt)
-    np.random.rand(3)  # noqa: NPY002 - the globals that PPO draws from must come from the checkpoint
-    torch.rand(3)
-    resumed = train(CONFIG, checkpoint=checkpoint, on_update=lambda update, _: updates.append(update))
-    assert updates[0] == last_update + 1
-    assert same(resumed, whole)
-    assert same(train(CONFIG, checkpoint=checkpoint), whole)
-
-
-def test_a_checkpoint_of_another_run_is_not_continued(tmp_path: Path) -> None:
-    """Its fingerprint, its settings or its seed differ; the same run finds nothing left to do."""
-    one_update = PPOConfig(**{**vars(CONFIG), "total_steps": 64})
-
-    def updates(config: PPOConfig, seed: int, fingerprint: str) -> list[int]:
-        done: list[int] = []
-        train_policy(
-            SlotDream(),
-            SlotPolicy,
-            {"net_arch": [4]},
-            config,
-            seed=seed,
-            fingerprint=fingerprint,
-            checkpoint=tmp_path / "c",
-            on_update=lambda update, _: done.append(update),
-        )
-        return done
-
-    slower = PPOConfig(**{**vars(one_update), "learning_rate": 1e-4})
-    assert updates(one_update, 0, "a") == [1]
-    assert updates(one_update, 0, "a") == []
-    for run in ((one_update, 0, "b"), (one_update, 1, "a"), (slower, 0, "a")):
-        assert updates(*run) == [1]
 
 
 def test_the_first_minibatch_has_ratio_one(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from support.token_worlds import small_process
 from support.walks import LIBRARY
 
 from rlflow.agents import token_collection
-from rlflow.agents.episode_shards import Collected
 from rlflow.agents.token_collection import (
+    Collected,
     TokenCollectionConfig,
     collect_tokens,
     greedy_descent,
@@ -151,10 +151,9 @@ def whole(collected: TokenRollouts, numbers: range) -> TokenRollouts:
     return merged([replace(collected, episodes=tuple(collected.episodes[number] for number in numbers))])
 
 
-@pytest.mark.parametrize("mine", [range(EPISODES.episodes), range(1, EPISODES.episodes, 2)])
-def test_an_interrupted_collection_goes_on(collected: TokenRollouts, tmp_path: Path, mine: range):
-    """Killed when its second episode was played."""
-    played: list[int] = []
+def test_an_interrupted_worker_goes_on(collected: TokenRollouts, tmp_path: Path):
+    """Killed when the second episode of its share was played."""
+    mine, played = range(1, EPISODES.episodes, 2), list[int]()
 
     def kill(number: int, episode: TokenEpisode) -> None:
         if number == mine[1]:
@@ -185,34 +184,6 @@ def test_more_episodes_can_be_added(collected: TokenRollouts, tmp_path: Path):
     more = collect(checkpoint=tmp_path / "kept", on_episode=lambda number, _: played.append(number))
     assert played == list(range(2, EPISODES.episodes))
     assert files(more, tmp_path / "a") == files(collected, tmp_path / "b")
-
-
-@pytest.mark.parametrize(
-    "other",
-    [{"seed": 1}, {"config": replace(EPISODES, steps=3)}, {"config": replace(EPISODES, greedy=(0.5,))}],
-)
-def test_episodes_of_another_run_are_played_again(
-    collected: TokenRollouts, tmp_path: Path, caplog: pytest.LogCaptureFixture, other: dict[str, object]
-):
-    collect(**{"checkpoint": tmp_path / "kept", "config": replace(EPISODES, episodes=2)} | other)  # type: ignore[arg-type]
-    assert files(collect(checkpoint=tmp_path / "kept"), tmp_path / "a") == files(collected, tmp_path / "b")
-    assert "starting afresh" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        *((f"episode-1/{name}", "episode 1 is played again") for name in (*FILES, "effort.json")),
-        ("collection.json", "starting afresh"),
-    ],
-)
-def test_a_broken_episode_is_played_again(
-    collected: TokenRollouts, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, told: str
-):
-    collect(replace(EPISODES, episodes=2), checkpoint=tmp_path / "kept")
-    (tmp_path / "kept" / name).write_bytes(b"half")
-    assert files(collect(checkpoint=tmp_path / "kept"), tmp_path / "a") == files(collected, tmp_path / "b")
-    assert told in caplog.text
 
 
 @pytest.mark.parametrize("workers", [2, 3, EPISODES.episodes + 1])
@@ -280,11 +251,3 @@ def test_episodes_begin_on_the_ways_that_are_given():
     anywhere = begun(from_start=0.0, from_end=0.0)
     assert anywhere <= set(visited[0] + visited[1])
     assert len(anywhere) > 2
-
-
-def test_episodes_of_other_ways_are_played_again(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    collect(replace(EPISODES, episodes=1), ways=[way(2)], checkpoint=tmp_path)
-    collect(replace(EPISODES, episodes=1), ways=[way(2)], checkpoint=tmp_path)
-    assert "starting afresh" not in caplog.text
-    collect(replace(EPISODES, episodes=1), ways=[way(3)], checkpoint=tmp_path)
-    assert "starting afresh" in caplog.text

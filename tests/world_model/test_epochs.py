@@ -39,14 +39,3 @@ def test_a_fit_that_was_killed_goes_on_where_it_was(tmp_path: Path):
     assert (killed.epochs, resumed.epochs) == ([0, 1, 2], [3, 4])
     assert resumed.total == whole.total == 10
     assert told == [(3, {"total": 6.0}), (4, {"total": 10.0})]
-
-
-def test_the_checkpoint_of_another_run_is_no_use(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    run_epochs(Counting("one"), 2, tmp_path / "fit.pt")
-    other = Counting("other")
-    run_epochs(other, 3, tmp_path / "fit.pt")
-    assert other.epochs == [0, 1, 2]
-    assert "of another run" in caplog.text
-    again = Counting("other")
-    run_epochs(again, 3, tmp_path / "fit.pt")
-    assert again.epochs == []

@@ -39,9 +39,8 @@ def write_rollouts(
     config = CollectionConfig(**settings["rollouts"])
     earlier, ways = _before(stage, env)
     known = len(earlier.episodes), earlier.matches_beyond_limit
-    collection = collect(
-        env, config, seed=stage.seed, before=earlier, ways=ways, checkpoint=stage.checkpoint, on_episode=told
-    )
+    shards = stage.checkpoint / "episodes"
+    collection = collect(env, config, seed=stage.seed, before=earlier, ways=ways, checkpoint=shards, on_episode=told)
     collection.save(stage.output(f"{stage.data}/rollouts/{stage.graph}"), env)
     return _figures(collection, *known, env) | env.reward.figures() | {"wall_time_s": stopwatch.tick()}
 

@@ -8,8 +8,7 @@ from tracking.factories import graph_of
 from tracking.share import Share
 from tracking.stage import Stage
 
-from rlflow.agents.episode_shards import Collected
-from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
+from rlflow.agents.token_collection import Collected, TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError

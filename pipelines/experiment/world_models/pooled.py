@@ -56,9 +56,8 @@ class PooledFit:
         """How far the dream can be trusted, on episodes that were not trained on."""
         latents = model.latents(self.rollouts)
         stage.log(self.config.encoder_epochs + self.config.epochs, latent_spread(latents))
-        episodes = self.rollouts.episodes
-        training, held_out = split_episodes(len(episodes), self.config.held_out_fraction, self.seed)
-        return _trust(model, self.rollouts, latents, [episodes[i] for i in held_out or training], self.seed)
+        training, held_out = split_episodes(self.rollouts.episodes, self.config.held_out_fraction, self.seed)
+        return _trust(model, self.rollouts, latents, held_out or training, self.seed)
 
 
 def _trust(

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from tracking.stage import Stage
 
+from rlflow.agents.tokens.chain import FittedWorld
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.schemas.figures import BaselineName, Figure
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.settings import read_config
-from rlflow.world_model.tokens.birth_memory import BirthMemory
 from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.calibration import coverages, relative_errors, unseen
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
@@ -25,7 +25,6 @@ from rlflow.world_model.tokens.knowledge import Knowledge
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.open_loop import open_loop
 from rlflow.world_model.tokens.token_encoder import TokenReading
-from rlflow.world_model.tokens.trainer import fit_token_model
 
 CURVES = {
     "encoder/saving": "asinh of units, squared",
@@ -54,14 +53,11 @@ class TokenFit:
 
     def run(self, stage: Stage, on_epoch: Callable[[int, dict[str, float]], None]) -> TokenWorldModel:
         """Fit the model, and write it with the birth sets that it dreams of."""
-        model = fit_token_model(
+        world = FittedWorld.fit(
             self.rollouts, self.config, seed=self.seed, checkpoint=stage.checkpoint / "fit.pt", on_epoch=on_epoch
         )
-        folder = stage.output(f"{stage.data}/world_models/{stage.graph}")
-        model.save(folder)
-        sets = birth_sets(self._episodes()[0], self.config.largest_birth_set).sets
-        BirthMemory.of(self.rollouts.tokens, model.read(self.rollouts), sets).save(folder)
-        return model
+        world.save(stage.output(f"{stage.data}/world_models/{stage.graph}"))
+        return world.model
 
     def figures(self, stage: Stage, model: TokenWorldModel) -> dict[str, Any]:
         """How far the dream can be trusted, on episodes that were not trained on."""
@@ -79,9 +75,8 @@ class TokenFit:
 
     def _episodes(self) -> tuple[list[TokenEpisode], list[TokenEpisode]]:
         """Split the episodes into training and held-out ones, which are the same where none was held out."""
-        episodes = self.rollouts.episodes
-        training, held_out = split_episodes(len(episodes), self.config.held_out_fraction, self.seed)
-        return [episodes[i] for i in training], [episodes[i] for i in held_out or training]
+        training, held_out = split_episodes(self.rollouts.episodes, self.config.held_out_fraction, self.seed)
+        return training, held_out or training
 
     def _led(self, model: TokenWorldModel, reading: TokenReading, rule_mean: np.ndarray) -> dict[int, dict[str, float]]:
         """The measures of dreams that are led through the held-out episodes, by horizon; savings as V reads them."""

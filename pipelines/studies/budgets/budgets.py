@@ -10,9 +10,9 @@ was killed goes on where it was, even with other graphs or budgets. One run at a
 since everything is timed.
 """
 
-import json
 import logging
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,9 @@ from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import numbers
 
-from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RLFlowError
+from rlflow.kept import Kept
 from studies.budgets.documents import Budgets
 from studies.budgets.runs import Allowance, Run, run_command, summary
 from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
@@ -54,13 +54,17 @@ def _models(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, Path]
 
 
 def _runs(models: dict[str, Path], settings: Any, folder: Path) -> dict[str, dict[str, Run]]:
-    wanted = _wanted(models, settings)
+    """The runs of each model by budget, without those that failed, of which the log has the reason."""
+    wanted, kept = _wanted(models, settings), Kept[Run].as_json(folder)
     runs: dict[str, dict[str, Run]] = {}
     with progress_bar("budgets") as on_progress:
         for done, (name, budget_s) in enumerate(wanted):
             on_progress(done / len(wanted), f"{name} at {budget_s:g} s")
-            found = _run(models[name], budget_s, folder / f"{name}-{budget_s:g}.json")
-            if found is not None:
+            try:
+                found = kept.get_or(f"{name}-{budget_s:g}", partial(run_command, models[name], budget_s))
+            except RLFlowError as error:
+                log.error("%s", error)
+            else:
                 runs.setdefault(name, {})[f"{budget_s:g}"] = found
     return runs
 
@@ -71,20 +75,6 @@ def _wanted(models: Collection[str], settings: Any) -> list[tuple[str, float]]:
         raise InputError(f"long_models names {', '.join(unknown)}: choose among {', '.join(models)}")
     short = [(name, budget_s) for budget_s in settings["budgets_s"] for name in models]
     return short + [(name, settings["long_s"]) for name in settings["long_models"]]
-
-
-def _run(model: Path, budget_s: float, kept: Path) -> Run | None:
-    """The run, from the file where it is kept if it has been made; None, with the reason in the log, if it failed."""
-    if not kept.exists():
-        try:
-            found = run_command(model, budget_s)
-        except RLFlowError as error:
-            log.error("%s", error)
-            return None
-        with written_whole(kept) as draft:
-            draft.write_text(json.dumps(found))
-    content: Run = json.loads(kept.read_text())
-    return content
 
 
 def _refuse_gaps(runs: dict[str, dict[str, Run]], models: dict[str, Path], settings: Any) -> None:

@@ -7,8 +7,8 @@ Each model is timed in ONNX Runtime against itself, which is the control. The ma
 that are done are kept until all are.
 """
 
-import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, model_file_of, save_prices
 from tracking.run import numbers
 
-from rlflow.atomic_file import written_whole
 from rlflow.cost import price_list
 from rlflow.cost.region_cost import RegionCost
+from rlflow.kept import Kept
 from rlflow.onnx_io import from_onnx
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import ratio
@@ -38,13 +38,10 @@ def main(config: DictConfig) -> None:
     option_of = options_of("cost_accuracy")
     results: dict[str, Any] = {}
     with checkpoint("cost_accuracy", settings) as folder, study_run("cost_accuracy", settings) as run:
+        rows = Kept[dict[str, Any]].as_json(folder)
         for name in settings["graphs"]:
-            done = folder / f"{name}.json"
-            if not done.exists():
-                row = _compared(option_of("graph", name), option_of("cost", settings["cost"]), settings, folder)
-                with written_whole(done) as draft:
-                    draft.write_text(json.dumps(row))
-            results[name] = json.loads(done.read_text())
+            sections = option_of("graph", name), option_of("cost", settings["cost"])
+            results[name] = rows.get_or(name, partial(_compared, *sections, settings, folder))
             run.log(0, numbers({name: results[name]}))
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         write_results(RESULTS, CostAccuracy, results)

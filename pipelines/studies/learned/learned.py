@@ -130,8 +130,8 @@ class Study:
             return {}
         rewrites = greedy["evaluations"] if greedy else 0
         cells = {method: self._cell(key, rewrites) for method, key in zip(unit.methods, unit.keys, strict=True)}
-        kept = self.folder / f"{_name((unit.graph, unit.methods[0], unit.seed))}.json"
-        found = kept_row(kept, self.settings["longest_s"], run_cells, cells) or {}
+        name = _name((unit.graph, unit.methods[0], unit.seed))
+        found = kept_row(self.folder, name, self.settings["longest_s"], run_cells, cells) or {}
         return {(unit.graph, method, unit.seed): row for method, row in found.items()}
 
     def unseen(self) -> dict[str, Any]:

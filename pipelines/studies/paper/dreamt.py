@@ -20,6 +20,7 @@ import numpy as np
 
 from rlflow.agents.policy_search import judge_on
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
+from rlflow.agents.tokens.chain import FittedWorld
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
 from rlflow.agents.tokens.match_level_search import MatchLevelSearch
@@ -33,12 +34,7 @@ from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
-from rlflow.world_model.held_out import split_episodes
-from rlflow.world_model.tokens.birth_memory import BirthMemory
-from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
-from rlflow.world_model.tokens.model import TokenWorldModel
-from rlflow.world_model.tokens.trainer import fit_token_model
 from studies.paper.model_free import acting_alone
 from studies.paper.rows import Row, Subject, method_row
 from studies.paper.walks import random_rewrite
@@ -72,9 +68,12 @@ class DreamtCell:
         started = time.perf_counter()
         rollouts = self._collected(process, rules)
         losses: list[dict[str, float]] = []
-        model, dream = self._fitted(rollouts, losses)
+        world = FittedWorld.fit(
+            rollouts, self.world_model, seed=self.seed, on_epoch=lambda _, figures: losses.append(figures)
+        )
+        dream = world.dream(rollouts, self.dream)
 
-        alone = partial(acting_alone, rules, rewriter, prices, model, max_steps=self.max_steps, seed=self.seed)
+        alone = partial(acting_alone, rules, rewriter, prices, world.model, max_steps=self.max_steps, seed=self.seed)
         told: list[dict[str, float]] = []
         training = train_in_dream(
             dream,
@@ -108,22 +107,9 @@ class DreamtCell:
             process, self.subject.model.stem, self.collection, seed=self.seed, library_hash=rules.hash
         ).rollouts
 
-    def _fitted(self, rollouts: TokenRollouts, losses: list[dict[str, float]]) -> tuple[TokenWorldModel, TokenDream]:
-        """A world model of the rollouts, and the dream that it gives; `losses` gets the figures of each epoch."""
-        settings = self.world_model
-        model = fit_token_model(
-            rollouts, settings, seed=self.seed, on_epoch=lambda _, figures: losses.append(dict(figures))
-        )
-        training, _ = split_episodes(len(rollouts.episodes), settings.held_out_fraction, self.seed)
-        sets = birth_sets([rollouts.episodes[i] for i in training], settings.largest_birth_set).sets
-        births = BirthMemory.of(rollouts.tokens, model.read(rollouts), sets)
-        return model, TokenDream.of(model, births, rollouts, self.dream)
-
     def _scored(self, dream: TokenDream, process: TokenProcess, temperature: float) -> Row:
         """Train at a temperature; score the controller in that dream, and by an episode as long on the graph."""
-        warmer = replace(dream, config=replace(dream.config, temperature=temperature))
-        shorter = replace(self.ppo, total_steps=round(self.sweep_share * self.ppo.total_steps))
-        training = train_in_dream(warmer, shorter, seed=self.seed)
+        training = train_in_dream(dream.at(temperature), self.ppo.shortened(self.sweep_share), seed=self.seed)
         real = real_return(process, dream.model, training.controller, dream.config.max_steps)
         return Row({"dream_percent": training.score_percent, "real_percent": real.score_percent})
 

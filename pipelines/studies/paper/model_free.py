@@ -6,15 +6,13 @@ the tokens for it and costs it nothing. Snapshots are compared by the reward tha
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
-from rlflow.agents.selection import Trial
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.match_level_search import MatchLevelSearch
-from rlflow.agents.tokens.model_free import train_on_graph
-from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_return
+from rlflow.agents.tokens.model_free import train_and_try
+from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
 from rlflow.environments.rewards import RewardConfig, reward_of
@@ -42,29 +40,17 @@ class ModelFreeCell:
         graph, prices, rules, world_model = self.subject.graph(), self.subject.prices(), library.load(), shipped().model
         rewriter, reward = Rewriter(rules.rules), reward_of(self.reward)
         process = TokenProcess(graph, rewriter, prices, world_model.arguments.vocabulary)
-        returns, trials, rewrites = list[float](), list[Trial](), [0]
-
-        def judge(controller: TokenController) -> Trial:
-            trials.append(real_return(process, world_model, controller, self.real.max_steps, reward))
-            return trials[-1]
-
-        def told(_: int, figures: dict[str, float]) -> None:
-            rewrites.append(int(figures["rewrites"]))
-            if "return_percent" in figures:
-                returns.append(figures["return_percent"])
-
-        started = time.perf_counter()
-        controller = train_on_graph(
-            process, world_model, self.ppo, self.real, seed=self.seed, reward=reward, on_update=told, judge=judge
-        )
-        training_s = time.perf_counter() - started
+        training = train_and_try(process, world_model, self.ppo, self.real, seed=self.seed, reward=reward)
         policy = acting_alone(
-            rules, rewriter, prices, world_model, controller, max_steps=self.real.max_steps, seed=self.seed
+            rules, rewriter, prices, world_model, training.controller, max_steps=self.real.max_steps, seed=self.seed
         )
         found = policy.optimise(graph, Budget())
-        taken = rewrites[-1] + sum(trial.rewrites for trial in trials)
-        curves = {"return_percent": returns, "trial_percent": [trial.score_percent for trial in trials]}
-        return {self.variant: method_row(graph, found, prices, rules, training_s, taken, curves)}
+        curves = {
+            "return_percent": training.course("return_percent"),
+            "trial_percent": [trial.score_percent for trial in training.trials],
+        }
+        taken = training.seconds, training.rewrites
+        return {self.variant: method_row(graph, found, prices, rules, *taken, curves)}
 
 
 def acting_alone(

@@ -6,20 +6,19 @@ It acts with a few rules, which are chosen on a smaller graph of the same kind, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rlflow.agents.collection import CollectionConfig, collect
 from rlflow.agents.policy_search import judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.dream_training import train_in_dream
+from rlflow.agents.pooled.dream_training import PooledDream, train_in_dream
 from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.rule_selection import SelectionConfig, select_rules
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.pooled.dream_env import visited_states
 from rlflow.world_model.pooled.trainer import fit_world_model
 from studies.paper.rows import Row, Subject
 
@@ -50,7 +49,7 @@ class PooledCell:
         env = SubstitutionEnv(graph, rules, prices, config=self.environment)
         rollouts = collect(env, self.collection, seed=self.seed).rollouts(env)
         model = fit_world_model(rollouts, self.world_model, seed=self.seed)
-        starts, rewriter = visited_states(model, rollouts), Rewriter(rules.rules)
+        dream, rewriter = PooledDream.of(model, rollouts, self.dream), Rewriter(rules.rules)
 
         def alone(controller: Controller) -> GraphLevelSearch:
             return GraphLevelSearch(
@@ -66,11 +65,9 @@ class PooledCell:
             )
 
         score = judge_on(graph, alone)
-        shorter = replace(self.ppo, total_steps=round(self.sweep_share * self.ppo.total_steps))
         rows = {}
         for temperature in self.temperatures:
-            warmer = replace(self.dream, temperature=temperature)
-            training = train_in_dream(model, starts, warmer, shorter, seed=self.seed)
+            training = train_in_dream(dream.at(temperature), self.ppo.shortened(self.sweep_share), seed=self.seed)
             real = score(training.controller)
             rows[f"pooled tau {temperature:g}"] = Row(
                 {"dream_percent": training.score_percent, "real_percent": real.score_percent}

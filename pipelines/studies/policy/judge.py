@@ -4,9 +4,8 @@ Writes data/results/policy/metrics.json. A lesson that was judged is kept until 
 goes on where it was.
 """
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,8 @@ from tracking.run import numbers
 from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
 from rlflow.agents.tokens.lessons import Start, started
 from rlflow.agents.tokens.token_policy import FILE, TokenPolicy
-from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
+from rlflow.kept import Kept
 from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -52,24 +51,15 @@ def main(config: DictConfig) -> None:
         study_run("policy_judge", settings) as run,
         progress_bar("lessons") as on_progress,
     ):
-        judged = {}
+        judged, judgements = {}, Kept[dict[str, Any]].as_json(folder)
         for number, unit in enumerate(course):
-            judged[unit.lesson.name] = _kept(folder / f"{unit.lesson.name}.json", partial(judging, unit))
+            judged[unit.lesson.name] = judgements.get_or(unit.lesson.name, partial(judging, unit))
             on_progress((number + 1) / len(course), unit.lesson.name)
 
         document = figures(judged, rewrites)
         write_results(RESULTS, Policy, document)
         run.log(0, numbers(document))
         run.artifact(RESULTS)
-
-
-def _kept(place: Path, judge: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Judge a lesson, unless the file that keeps its judgement is there; return the judgement."""
-    if not place.exists():
-        with written_whole(place) as draft:
-            draft.write_text(json.dumps(judge()))
-    kept: dict[str, Any] = json.loads(place.read_text())
-    return kept
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.cost.region_record import RegionRecord, graph_from_json, write_records
 from rlflow.errors import RLFlowError
+from rlflow.kept import Kept
 from rlflow.runtime.hardware import HardwareFingerprint, fingerprint
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.runtime.timing.batches import BatchConfig, FragmentTiming
@@ -80,13 +82,11 @@ def _families(settings: Any, folder: Path) -> Iterable[Gathered]:
     for model in settings["models"]:
         families.setdefault(model["family"], []).append(Configuration(**model))
 
+    kept = Kept.as_json(folder, Gathered.to_json, Gathered.from_json)
+
     def one(family: str) -> Gathered:
-        place = folder / f"{family}.json"
-        if not place.exists():
-            gathered = call_isolated(Limits(longest_s=GATHERING_S), gather, families[family], config)
-            with written_whole(place) as draft:
-                draft.write_text(gathered.to_json())
-        return Gathered.from_json(place.read_text())
+        limits = Limits(longest_s=GATHERING_S)
+        return kept.get_or(family, partial(call_isolated, limits, gather, families[family], config))
 
     with ThreadPoolExecutor(settings["processes"]) as pool, progress_bar("gathered") as on_progress:
         for number, gathered in enumerate(pool.map(one, families), start=1):

@@ -13,7 +13,6 @@ Invariant: a region is gathered once, from where it was met first, and the same 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -101,14 +100,12 @@ class Gathered:
     graphs: list[GraphRecord] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
-    def to_json(self) -> str:
+    def to_json(self) -> dict[str, Any]:
         content = {"regions": [asdict(region) for region in self.regions.values()], "left_out": self.left_out}
-        content |= {name: [record.to_json() for record in getattr(self, name)] for name in ("rewrites", "graphs")}
-        return json.dumps(content)
+        return content | {name: [record.to_json() for record in getattr(self, name)] for name in ("rewrites", "graphs")}
 
     @classmethod
-    def from_json(cls, text: str) -> Gathered:
-        content = json.loads(text)
+    def from_json(cls, content: Mapping[str, Any]) -> Gathered:
         regions = [Candidate(**{**region, "grams": tuple(region["grams"])}) for region in content["regions"]]
         return cls(
             {region.signature: region for region in regions},

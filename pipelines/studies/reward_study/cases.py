@@ -14,17 +14,14 @@ against itself as control.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlflow.agents.selection import Trial
 from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.controller import TokenController
-from rlflow.agents.tokens.model_free import train_on_graph
-from rlflow.agents.tokens.real_env import RealEpisodesConfig, final_graph, real_return
+from rlflow.agents.tokens.model_free import train_and_try
+from rlflow.agents.tokens.real_env import RealEpisodesConfig, final_graph
 from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostContext
 from rlflow.cost.models import COST_MODELS
@@ -37,7 +34,6 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import Ratio, estimate, ratio
-from rlflow.world_model.tokens.model import TokenWorldModel
 
 Row = dict[str, Any]
 Key = tuple[str, str, str]
@@ -72,41 +68,18 @@ def run_case(case: Case) -> Row:
     world_model = shipped().model
     graph, prices = from_onnx(case.model), COST_MODELS.get(case.cost_model)(case.context)
     process = TokenProcess(graph, Rewriter(library.load().rules), prices, world_model.arguments.vocabulary)
-    controller, trained = _trained(case, process, world_model)
-    found = final_graph(process, world_model, controller, case.real.max_steps)
+    reward = reward_of(case.reward)
+    training = train_and_try(process, world_model, case.ppo, case.real, seed=case.seed, reward=reward)
+    found = final_graph(process, world_model, training.controller, case.real.max_steps)
     return {
         "seed": case.seed,
-        **trained,
+        "curve": training.course("real_score_percent"),
+        "interactions": training.rewrites,
+        "training_s": training.seconds,
+        **_measuring(reward),
         "estimated_percent": 100.0 - process.at(found).percent,
         "latency": {setting: _latency(graph, found, setting, case.timing) for setting in SETTINGS},
     }
-
-
-def _trained(case: Case, process: TokenProcess, world_model: TokenWorldModel) -> tuple[TokenController, Row]:
-    """Train by the reward, which chooses the best snapshot as well; returns what that took."""
-    started, reward = time.perf_counter(), reward_of(case.reward)
-    trials, updates = list[Trial](), list[dict[str, float]]()
-
-    def judge(controller: TokenController) -> Trial:
-        trials.append(real_return(process, world_model, controller, case.real.max_steps, reward))
-        return trials[-1]
-
-    controller = train_on_graph(
-        process,
-        world_model,
-        case.ppo,
-        case.real,
-        seed=case.seed,
-        reward=reward,
-        on_update=lambda _, told: updates.append(told),
-        judge=judge,
-    )
-    figures = {
-        "curve": [update["real_score_percent"] for update in updates if "real_score_percent" in update],
-        "interactions": int(updates[-1]["rewrites"]) + sum(trial.rewrites for trial in trials),
-        "training_s": time.perf_counter() - started,
-    }
-    return controller, figures | _measuring(reward)
 
 
 def _measuring(reward: Reward) -> Row:

@@ -23,16 +23,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from rlflow.agents.selection import Judge, Trial
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens, greedy_descent
+from rlflow.agents.tokens.chain import FittedWorld
 from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.controller import TokenController
-from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
-from rlflow.agents.tokens.model_free import train_on_graph
+from rlflow.agents.tokens.dream_training import train_in_dream
+from rlflow.agents.tokens.model_free import train_and_try
 from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_return
 from rlflow.cost.base import CostContext
 from rlflow.cost.models import COST_MODELS
@@ -43,12 +42,8 @@ from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.timing.statistics import estimate
-from rlflow.world_model.held_out import split_episodes
-from rlflow.world_model.tokens.birth_memory import BirthMemory
-from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
 from rlflow.world_model.tokens.model import TokenWorldModel
-from rlflow.world_model.tokens.trainer import fit_token_model
 
 Row = dict[str, Any]
 Key = tuple[str, str]
@@ -128,15 +123,12 @@ def _greedy(process: TokenProcess, max_steps: int) -> Row:
 def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, TokenWorldModel]:
     """Fit a world model to the rollouts, and train in its dreams; returns the best result, and the model."""
     started = time.perf_counter()
-    model = fit_token_model(rollouts, case.world_model, seed=case.seed)
-    training, _ = split_episodes(len(rollouts.episodes), case.world_model.held_out_fraction, case.seed)
-    sets = birth_sets([rollouts.episodes[i] for i in training], case.world_model.largest_birth_set).sets
-    births = BirthMemory.of(rollouts.tokens, model.read(rollouts), sets)
-    dream = TokenDream.of(model, births, rollouts, case.dream)
+    world = FittedWorld.fit(rollouts, case.world_model, seed=case.seed)
+    dream = world.dream(rollouts, case.dream)
     seeds = range(case.seed * case.dreams, (case.seed + 1) * case.dreams)
     trained = [train_in_dream(dream, case.dreamt, seed=seed) for seed in seeds]
     training_s = time.perf_counter() - started
-    trials = [_judge(case, process, model)(one.controller) for one in trained]
+    trials = [real_return(process, world.model, one.controller, case.real.max_steps) for one in trained]
     found = {
         "dream_percents": [one.score_percent for one in trained],
         "trial_percents": [trial.score_percent for trial in trials],
@@ -144,32 +136,24 @@ def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple
         "result_percent": max(trial.score_percent for trial in trials),
         "training_s": training_s,
     }
-    return found, model
+    return found, world.model
 
 
 def _free(case: Case, process: TokenProcess, model: TokenWorldModel) -> Row:
     """Train on the graph; returns the course of the trials, and the best of them with the steps until then."""
-    started, trials, curve = time.perf_counter(), 0, list[dict[str, float]]()
-    judge = _judge(case, process, model)
-
-    def counted(controller: TokenController) -> Trial:
-        nonlocal trials
-        trial = judge(controller)
-        trials += trial.rewrites
-        return trial
-
-    def told(_: int, metrics: dict[str, float]) -> None:
-        if "real_score_percent" in metrics:
-            rewrites = int(metrics["rewrites"]) + trials
-            curve.append({"interactions": rewrites, "score_percent": metrics["real_score_percent"]})
-
-    train_on_graph(process, model, case.free, case.real, seed=case.seed, on_update=told, judge=counted)
+    training = train_and_try(process, model, case.free, case.real, seed=case.seed)
+    tried = [update for update in training.updates if "real_score_percent" in update]
+    trials = accumulate(trial.rewrites for trial in training.trials)
+    curve = [
+        {"interactions": int(update["rewrites"]) + taken, "score_percent": update["real_score_percent"]}
+        for update, taken in zip(tried, trials, strict=True)
+    ]
     best = max(point["score_percent"] for point in curve)
     return {
         "curve": curve,
         "result_percent": best,
         "interactions": _steps_until(best, curve),
-        "training_s": time.perf_counter() - started,
+        "training_s": training.seconds,
     }
 
 
@@ -181,10 +165,6 @@ def _steps_until(result_percent: float, curve: list[dict[str, float]]) -> float 
 def _is_as_good(percent: float, other_percent: float) -> bool:
     """The same savings add up to another last digit in another order."""
     return percent >= other_percent - _ROUNDING_PERCENT
-
-
-def _judge(case: Case, process: TokenProcess, model: TokenWorldModel) -> Judge[TokenController]:
-    return lambda controller: real_return(process, model, controller, case.real.max_steps)
 
 
 def summary(rows: Mapping[Key, Row]) -> dict[str, Any]:

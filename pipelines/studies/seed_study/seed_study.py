@@ -25,7 +25,7 @@ from rlflow.agents.collection import CollectionConfig, collect
 from rlflow.agents.policy_search import judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.dream_training import train_in_dream, untrained
+from rlflow.agents.pooled.dream_training import PooledDream, train_in_dream, untrained
 from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.scores import best_improvement_percent
 from rlflow.cost.base import CostModel
@@ -39,7 +39,6 @@ from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.pooled.dream_env import visited_states
 from rlflow.world_model.pooled.trainer import fit_world_model
 from rlflow.world_model.settings import read_config
 from studies.program import CONF
@@ -116,8 +115,7 @@ def _learned(
         )
 
     judge = judge_on(graph, partial(optimiser, episodes=0, candidates=1))
-    starts = visited_states(model, rollouts)
-    training = train_in_dream(model, starts, dream, ppo, seed=seed, on_round=run.log, judge=judge)
+    training = train_in_dream(PooledDream.of(model, rollouts, dream), ppo, seed=seed, on_round=run.log, judge=judge)
     training_s = time.perf_counter() - started
 
     initial = untrained(training.controller.arguments, seed=seed)

@@ -8,9 +8,9 @@ The figures go to data/results/speedups/metrics.json. A model that is done is ke
 was killed goes on where it was. The machine should be quiet: everything here is timed.
 """
 
-import json
 import os
 import shutil
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ from tracking.provenance import source_tags
 from tracking.run import numbers, open_run
 from tracking.store import open_store
 
-from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
+from rlflow.kept import Kept
 from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.scratch import scratch_folder
@@ -46,24 +46,23 @@ def main(config: DictConfig) -> None:
     folder = checkpoint_of("speedups", settings)
 
     tags = {"stage": "speedups", **source_tags(Path.cwd(), overrides)}
-    rows: dict[str, Any] = {}
+    rows, kept = dict[str, Any](), Kept[dict[str, Any]].as_json(folder)
     with open_run(open_store(), "speedups", parameters=settings, tags=tags) as run:
         for model in settings["models"]:
             name = model["graph"]
-            done = folder / f"{name}.json"
-            if not done.exists():
-                graph = option("speedups", overrides, "graph", name)
-                with progress_bar(name) as on_progress, scratch_folder() as scratch:
-                    row = _row(graph, model["target"], settings, scratch, on_progress)
-                with written_whole(done) as draft:
-                    draft.write_text(json.dumps(row))
-            rows[name] = json.loads(done.read_text())
+            graph = option("speedups", overrides, "graph", name)
+            rows[name] = kept.get_or(name, partial(_timed, name, graph, model["target"], settings))
             run.log(0, numbers({name: rows[name]}))
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         write_results(RESULTS, Speedups, summary(rows, settings["budget_s"]))
         RESULTS.with_name("table.md").write_text(speedups_table(rows))
         run.artifact(RESULTS)
     shutil.rmtree(folder)
+
+
+def _timed(name: str, graph: Any, target: float, settings: Any) -> dict[str, Any]:
+    with progress_bar(name) as on_progress, scratch_folder() as scratch:
+        return _row(graph, target, settings, scratch, on_progress)
 
 
 def _row(graph: Any, target: float, settings: Any, folder: Path, on_progress: OnProgress) -> dict[str, Any]:

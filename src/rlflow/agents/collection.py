@@ -13,22 +13,23 @@ ran through.
 import json
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from rlflow.agents.random_agent import RandomAgent
+from rlflow.agents.episode_shards import played_once
+from rlflow.agents.random_agent import RandomAgent, play
 from rlflow.atomic_file import written_whole
 from rlflow.environments.substitution_env import SubstitutionEnv, SubstitutionState
-from rlflow.errors import InputError, RLFlowError
+from rlflow.errors import InputError
+from rlflow.kept import Kept, fingerprint
 from rlflow.representation.graph_arrays import GraphArrays
-from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.representation.rollouts import Episode, GraphBank, Rollouts
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
-
-CHECKPOINT_INTERVAL_S = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -44,14 +45,20 @@ class CollectionConfig:
 
 
 @dataclass
-class Collection:
-    """Distinct graphs, the place of each graph's hash among them, episodes, and the trajectories that repeat them."""
+class Collection(GraphBank):
+    """The bank of the graphs of episodes, the episodes, and the trajectories that repeat them."""
 
-    graphs: list[GraphArrays] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
     episodes: list[Episode] = field(default_factory=list)
     trajectories: list[Trajectory] = field(default_factory=list)
     matches_beyond_limit: int = 0
+
+    def add(self, other: "Collection") -> None:
+        """Add the episodes of another collection."""
+        numbers = [self.place(key, partial(other.graphs.__getitem__, number)) for key, number in other.places.items()]
+        places = np.array(numbers, dtype=np.int64)
+        self.episodes += [replace(episode, graph_index=places[episode.graph_index]) for episode in other.episodes]
+        self.trajectories += other.trajectories
+        self.matches_beyond_limit += other.matches_beyond_limit
 
     def rollouts(self, env: SubstitutionEnv) -> Rollouts:
         """The episodes in the form in which V and M read them."""
@@ -113,79 +120,68 @@ def collect(
     """Play episodes one after another, until there are enough of them or the time is over.
 
     before: a collection to which they are added. ways: from the start, on which they begin; at the start itself where
-    there are none. checkpoint: a folder; if it holds a collection, episodes are added to that one. on_episode(number,
-    episode) after each.
+    there are none. checkpoint: a folder; episodes that lie there already are not played again, unless seed, settings,
+    ways, rules or vocabulary were others. on_episode(number, episode) after each that is played.
     """
     agent = RandomAgent(env.actions, config.terminate_probability, config.concentration)
-    enough = config.episodes + (len(before.episodes) if before is not None else 0)
-    collection = _resumed(checkpoint, env) or before or Collection()
-    started = saved = time.monotonic()
-    for number in range(len(collection.episodes), enough):
-        if config.time_limit_s is not None and time.monotonic() - started >= config.time_limit_s:
-            log.info("time limit of %.0f s reached after %d episodes", config.time_limit_s, number)
-            break
+    collection = before if before is not None else Collection()
+    known = len(collection.episodes)
 
-        episode = _play(env, agent, collection, ways, np.random.default_rng([seed, number]))
+    def one(number: int) -> Collection:
+        return _played(env, agent, collection, ways, np.random.default_rng([seed, number]))
+
+    def told(number: int, part: Collection) -> None:
         if on_episode is not None:
-            on_episode(number, episode)
+            on_episode(number, part.episodes[0])
 
-        if checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_INTERVAL_S:
-            collection.save(checkpoint, env)
-            saved = time.monotonic()
-
+    shards = None
     if checkpoint is not None:
-        collection.save(checkpoint, env)
+        settings = replace(config, episodes=0, time_limit_s=None)
+        run = fingerprint(seed, settings, [way.digest for way in ways], env.library.hash, env.actions, env.vocabulary)
+        shards = Kept(checkpoint / run, partial(Collection.save, env=env), partial(Collection.load, env=env))
+    numbers = _in_time(range(known, known + config.episodes), config.time_limit_s)
+    for part in played_once(numbers, shards, one, told):
+        collection.add(part)
     return collection
 
 
-def _resumed(checkpoint: Path | None, env: SubstitutionEnv) -> Collection | None:
-    if checkpoint is None or not (checkpoint / "collection.json").exists():
-        return None
-    try:
-        return Collection.load(checkpoint, env)
-    except RLFlowError as error:
-        log.warning("%s; starting afresh", error)
-        return None
+def _in_time(numbers: Iterable[int], time_limit_s: float | None) -> Iterator[int]:
+    """Yield the numbers until the time is over."""
+    started = time.monotonic()
+    for number in numbers:
+        if time_limit_s is not None and time.monotonic() - started >= time_limit_s:
+            log.info("time limit of %.0f s reached after %d episodes", time_limit_s, number)
+            return
+        yield number
 
 
-def _play(
-    env: SubstitutionEnv,
-    agent: RandomAgent,
-    collection: Collection,
-    ways: Sequence[Trajectory],
-    rng: np.random.Generator,
-) -> Episode:
-    """Play one episode and add it to the collection."""
+def _played(
+    env: SubstitutionEnv, agent: RandomAgent, known: GraphBank, ways: Sequence[Trajectory], rng: np.random.Generator
+) -> Collection:
+    """Play one episode; the arrays of graphs that are known are taken from there."""
+    part = Collection()
+
+    def observe() -> tuple[int, np.ndarray, float]:
+        state = env.state
+        return part.place(state.hash, partial(_arrays, state, known)), state.counts, state.percent
+
+    def step(action: tuple[int, int]) -> tuple[float, bool, bool]:
+        _, reward, terminated, truncated, _ = env.step(action)
+        part.matches_beyond_limit += env.state.beyond
+        return reward, terminated, truncated
+
     env.reset(seed=int(rng.integers(2**31)))
-    rule_weights = agent.draw_rule_weights(rng)
+    weights = agent.draw_rule_weights(rng)
     if ways:
         _go(env, ways[int(rng.integers(len(ways)))], rng)
+    part.episodes.append(play(agent, weights, observe, step, rng))
+    part.trajectories.append(env.trajectory())
+    return part
 
-    # T + 1 states, T steps
-    states = [env.state]
-    actions: list[tuple[int, int]] = []
-    rewards: list[float] = []
-    ended = terminated = False
-    while not ended:
-        action = agent.act(env.state.counts, rule_weights, rng)
-        _, reward, terminated, truncated, _ = env.step(action)
-        ended = terminated or truncated
-        actions.append(action)
-        rewards.append(reward)
-        states.append(env.state)
 
-    episode = Episode(
-        graph_index=np.array([_place(state, collection) for state in states], dtype=np.int64),
-        action=np.array(actions, dtype=np.int64),
-        reward=np.array(rewards, dtype=np.float32),
-        terminated=np.array([False] * (len(rewards) - 1) + [terminated]),
-        counts=np.array([state.counts for state in states], dtype=np.int64),
-        cost=np.array([state.percent for state in states], dtype=np.float32),
-    )
-    collection.matches_beyond_limit += sum(state.beyond for state in states[1:])
-    collection.episodes.append(episode)
-    collection.trajectories.append(env.trajectory())
-    return episode
+def _arrays(state: SubstitutionState, known: GraphBank) -> GraphArrays:
+    place = known.places.get(state.hash)
+    return state.arrays if place is None else known.graphs[place]
 
 
 def _go(env: SubstitutionEnv, way: Trajectory, rng: np.random.Generator) -> None:
@@ -193,11 +189,3 @@ def _go(env: SubstitutionEnv, way: Trajectory, rng: np.random.Generator) -> None
     numbers = {rule.id: number for number, rule in enumerate(env.library.rules)}
     for step in way.steps[: int(rng.integers(min(len(way.steps) + 1, env.config.max_steps)))]:
         env.step((numbers[step.rule], step.location))
-
-
-def _place(state: SubstitutionState, collection: Collection) -> int:
-    """The place of a graph among the distinct ones; a new graph is added at their end."""
-    place = collection.places.setdefault(state.hash, len(collection.graphs))
-    if place == len(collection.graphs):
-        collection.graphs.append(state.arrays)
-    return place

@@ -1,6 +1,7 @@
 """Settings of PPO, whatever it trains; their values live in conf/."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 
 @dataclass(frozen=True)
@@ -20,3 +21,15 @@ class PPOConfig:
     value_weight: float = 0.5
     max_gradient_norm: float = 0.5
     reward_scale: float = 0.1  # rewards come in percent; ten percent are one
+
+    def rounds(self, num_envs: int) -> int:
+        """Return the number of updates in so many dreams."""
+        return -(-self.total_steps // (num_envs * self.steps_per_update))
+
+    def steps_per_round(self, max_steps: int) -> int:
+        """Return the steps of each dream for an update, however long an episode may be."""
+        return self.steps_per_update
+
+    def shortened(self, share: float) -> Self:
+        """Return the settings of a share of the training."""
+        return replace(self, total_steps=round(share * self.total_steps))

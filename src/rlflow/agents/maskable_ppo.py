@@ -10,8 +10,6 @@ everything that the next rollout depends on, the state of both global random gen
 """
 
 import dataclasses
-import hashlib
-import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +23,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
+from rlflow import kept
 from rlflow.agents.config import PPOConfig
 from rlflow.agents.episode_statistics import EpisodeStatistics
 from rlflow.agents.rollout_buffers import MaskFreeBuffer, MaskFreeDictBuffer
@@ -89,7 +88,7 @@ def train_policy(
     policy: Policy = model.policy  # type: ignore[assignment]
     truncated.policy = policy
 
-    run = _fingerprint(config, seed, fingerprint, selection is not None)
+    run = kept.fingerprint(config, seed, fingerprint, selection is not None)
     progress = _Progress(scaled, policy, config.updates_per_trial, run, checkpoint, on_update, selection)
     progress.init_callback(model)
     progress.restore()
@@ -222,9 +221,3 @@ def _numpy_state() -> dict[str, Any]:
 def _set_numpy_state(state: dict[str, Any]) -> None:
     keys = state["keys"].numpy().astype(np.uint32)
     np.random.set_state((state["name"], keys, *state["tail"]))  # noqa: NPY002
-
-
-def _fingerprint(config: PPOConfig, seed: int, fingerprint: str, selects: bool) -> str:
-    """Hash of all that a training depends on."""
-    settings = dataclasses.asdict(config) | {"seed": seed, "fingerprint": fingerprint, "selects": selects}
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

@@ -1,11 +1,13 @@
 """The random agent, whose episodes the world model is fitted on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
+from rlflow.representation.rollouts import Episode
 
 
 @dataclass(frozen=True)
@@ -49,3 +51,39 @@ class RandomAgent:
 
         rule = int(rng.choice(len(counts), p=weights / weights.sum()))
         return rule, int(rng.integers(counts[rule]))
+
+
+Observed = tuple[int, np.ndarray, float]
+"""The place of the graph among those of the rollouts, the matches of each rule (R,), and the cost in percent."""
+
+
+def play(
+    agent: RandomAgent,
+    rule_weights: np.ndarray,
+    observe: Callable[[], Observed],
+    step: Callable[[tuple[int, int]], tuple[float, bool, bool]],
+    rng: np.random.Generator,
+) -> Episode:
+    """Play an episode from where its environment stands, and write it down.
+
+    step(action): takes it, and returns the reward and if the episode was terminated or truncated by it.
+    """
+    observed, actions, rewards, ends = [observe()], list[tuple[int, int]](), list[float](), list[bool]()
+    ended = False
+    while not ended:
+        action = agent.act(observed[-1][1], rule_weights, rng)
+        reward, terminated, truncated = step(action)
+        ended = terminated or truncated
+        actions.append(action)
+        rewards.append(reward)
+        ends.append(terminated)
+        observed.append(observe())
+    graph_index, counts, cost = zip(*observed, strict=True)
+    return Episode(
+        graph_index=np.array(graph_index, dtype=np.int64),
+        action=np.array(actions, dtype=np.int64),
+        reward=np.array(rewards, dtype=np.float32),
+        terminated=np.array(ends, dtype=np.bool_),
+        counts=np.array(counts, dtype=np.int64),
+        cost=np.array(cost, dtype=np.float32),
+    )

@@ -9,22 +9,25 @@ next to the last, and any. All kinds of matches of every state are labelled with
 hundred savings.
 
 Several workers may play some of the episodes each, in processes or on machines of their own, and leave them in one
-folder (`episode_shards`). A process that collects all of them plays what is missing there.
+folder. A process that collects all of them plays what is missing there.
 
 The invariant: episode k depends on (seed, k) alone, so neither a kill nor the number of workers shows in the rollouts.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from rlflow.agents.episode_shards import Collected, EpisodeShards, put_together
+from rlflow.agents.episode_shards import played_once
 from rlflow.environments.token_process import MatchLevelState, TokenProcess
+from rlflow.kept import Kept, fingerprint
+from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import (
     FAR_AWAY,
     TokenEpisode,
@@ -33,9 +36,10 @@ from rlflow.representation.token_rollouts import (
     TokenStep,
     nearness_after,
 )
-from rlflow.representation.token_shards import TokenBank
+from rlflow.representation.token_shards import TokenBank, merged
 from rlflow.trajectory.record import Trajectory
 
+_EFFORT = "effort.json"
 _LEAST_SAVING_PERCENT = 1e-6  # below which a saving is rounding
 
 
@@ -55,6 +59,38 @@ class TokenCollectionConfig:
     greedy: tuple[float, ...] = (0.0, 0.3, 0.7)
     local: float = 0.5
     nearby: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """Rollouts and what they took, by all that played them.
+
+    rewrites: those that were carried out to know all savings; workers do not share what they have tried. seconds:
+    of wall time, summed over workers.
+    """
+
+    rollouts: TokenRollouts
+    rewrites: int
+    seconds: float
+
+    def save(self, folder: Path) -> None:
+        """Write the rollouts, and what they took."""
+        token_archive.save(self.rollouts, folder)
+        (folder / _EFFORT).write_text(json.dumps({"rewrites": self.rewrites, "seconds": self.seconds}))
+
+    @classmethod
+    def load(cls, folder: Path) -> Collected:
+        """Read what `save` wrote."""
+        return cls(token_archive.load(folder), **json.loads((folder / _EFFORT).read_text()))
+
+
+def put_together(parts: Sequence[Collected]) -> Collected:
+    """Return the episodes of all parts, one of each in turn; `InputError` if they do not belong together."""
+    return Collected(
+        merged([part.rollouts for part in parts]),
+        sum(part.rewrites for part in parts),
+        sum(part.seconds for part in parts),
+    )
 
 
 Choose = Callable[[MatchLevelState, np.ndarray, np.random.Generator], int]
@@ -79,24 +115,30 @@ def collect_tokens(
     folder; episodes that lie there already are not played again, by any process, unless seed, settings, ways,
     rules or vocabulary were others. on_episode(number, episode) after each that is played.
     """
-    nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash)
-    run = {"seed": seed, "config": asdict(replace(config, episodes=0)), "ways": [way.digest for way in ways]}
-    shards = None if checkpoint is None else EpisodeShards.of(checkpoint, run, nothing)
-    parts, visited = [Collected(nothing, 0, 0.0)], list[list[MatchLevelState]]()
-    for number in range(config.episodes) if numbers is None else numbers:
-        part = shards.find(number) if shards is not None else None
-        if part is None:
-            started, rewrites, bank = time.perf_counter(), process.rewrites, TokenBank()
-            visited = visited or [list(process.follow(way)) for way in ways] or [list(greedy_descent(process))]
-            episode = _episode(process, bank, visited, config, np.random.default_rng([seed, number]))
-            rollouts = replace(nothing, tokens=tuple(bank.tokens), rule_of=tuple(bank.rule_of), episodes=(episode,))
-            part = Collected(rollouts, process.rewrites - rewrites, time.perf_counter() - started)
-            if shards is not None:
-                shards.keep(number, part)
-            if on_episode is not None:
-                on_episode(number, episode)
-        parts.append(part)
-    return put_together(parts)
+    nothing, visited = (
+        TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash),
+        list[list[MatchLevelState]](),
+    )
+
+    def one(number: int) -> Collected:
+        nonlocal visited
+        started, rewrites, bank = time.perf_counter(), process.rewrites, TokenBank()
+        visited = visited or [list(process.follow(way)) for way in ways] or [list(greedy_descent(process))]
+        episode = _episode(process, bank, visited, config, np.random.default_rng([seed, number]))
+        rollouts = replace(nothing, tokens=tuple(bank.tokens), rule_of=tuple(bank.rule_of), episodes=(episode,))
+        return Collected(rollouts, process.rewrites - rewrites, time.perf_counter() - started)
+
+    def told(number: int, part: Collected) -> None:
+        if on_episode is not None:
+            on_episode(number, part.rollouts.episodes[0])
+
+    shards = None
+    if checkpoint is not None:
+        of_rules = (graph, library_hash, process.vocabulary)
+        run = fingerprint(seed, replace(config, episodes=0), [way.digest for way in ways], *of_rules)
+        shards = Kept(checkpoint / run, Collected.save, Collected.load)
+    asked = range(config.episodes) if numbers is None else numbers
+    return put_together([Collected(nothing, 0, 0.0), *played_once(asked, shards, one, told)])
 
 
 def _episode(

@@ -1,10 +1,12 @@
 """A graph as arrays, the form that the graph encoder reads."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from rlflow.errors import GraphError
+from rlflow.representation.packing import Along
 
 
 @dataclass(frozen=True)
@@ -18,9 +20,9 @@ class GraphArrays:
     between repeated layers and between the graphs of a rollout. `GraphError` if the arrays do not fit together.
     """
 
-    op: np.ndarray
-    features: np.ndarray
-    edges: np.ndarray
+    op: Annotated[np.ndarray, Along("nodes")]
+    features: Annotated[np.ndarray, Along("nodes")]
+    edges: Annotated[np.ndarray, Along("edge_counts")]
 
     def __post_init__(self) -> None:
         nodes = len(self.op)

@@ -14,12 +14,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from rlflow.errors import GraphError
 from rlflow.representation.edit_graph import ADDED, FAR, REMOVED
+from rlflow.representation.packing import Along
 
 _KEY_BYTES = 16
 _LARGEST = float(np.finfo(np.float32).max)
@@ -41,12 +42,12 @@ class MatchToken:
     `GraphError` if the arrays do not fit together.
     """
 
-    op: np.ndarray
-    role: np.ndarray
-    features: np.ndarray
-    price: np.ndarray
-    edges_before: np.ndarray
-    edges_after: np.ndarray
+    op: Annotated[np.ndarray, Along("nodes")]
+    role: Annotated[np.ndarray, Along("nodes")]
+    features: Annotated[np.ndarray, Along("nodes")]
+    price: Annotated[np.ndarray, Along("nodes")]
+    edges_before: Annotated[np.ndarray, Along("before")]
+    edges_after: Annotated[np.ndarray, Along("after")]
     key: bytes
 
     def __post_init__(self) -> None:

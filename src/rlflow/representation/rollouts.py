@@ -8,9 +8,10 @@ nothing later needs to.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.graph_arrays import GraphArrays
+from rlflow.representation.packing import Along, pack, unpack
 from rlflow.representation.vocabulary import Vocabulary
 
 FORMAT_VERSION = 2
@@ -33,12 +35,12 @@ class Episode:
     runtime in percent of the start's.
     """
 
-    graph_index: np.ndarray
-    action: np.ndarray
-    reward: np.ndarray
-    terminated: np.ndarray
-    counts: np.ndarray
-    cost: np.ndarray
+    graph_index: Annotated[np.ndarray, Along("steps", extra=1)]
+    action: Annotated[np.ndarray, Along("steps")]
+    reward: Annotated[np.ndarray, Along("steps")]
+    terminated: Annotated[np.ndarray, Along("steps")]
+    counts: Annotated[np.ndarray, Along("steps", extra=1)]
+    cost: Annotated[np.ndarray, Along("steps", extra=1)]
 
     def __post_init__(self) -> None:
         steps = len(self.reward)
@@ -54,6 +56,21 @@ class Episode:
     def num_steps(self) -> int:
         """T."""
         return len(self.reward)
+
+
+@dataclass
+class GraphBank:
+    """Distinct graphs in the order in which they were met, and the place of each by its hash."""
+
+    graphs: list[GraphArrays] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+
+    def place(self, key: str, make: Callable[[], GraphArrays]) -> int:
+        """Return the place of the graph with this hash; `make` makes the arrays of one that is new."""
+        if key not in self.places:
+            self.places[key] = len(self.graphs)
+            self.graphs.append(make())
+        return self.places[key]
 
 
 @dataclass(frozen=True)
@@ -108,7 +125,9 @@ class Rollouts:
 
     def save(self, folder: Path) -> None:
         """Write `rollouts.json` and `rollouts.npz`; equal rollouts give equal bytes."""
-        arrays = {**_pack_graphs(self.graphs), **_pack_episodes(self.episodes)}
+        graphs = pack(GraphArrays, self.graphs)
+        narrow = {name: graphs[name].astype(np.int32) for name in ("op", "edges")}  # a graph has fewer than 2**31 nodes
+        arrays = {**graphs, **narrow, **pack(Episode, self.episodes)}
         with written_whole(folder / "rollouts.npz") as draft:
             np.savez_compressed(draft, **arrays)  # type: ignore[arg-type]
         description = {
@@ -128,61 +147,21 @@ class Rollouts:
         """Read what `save` wrote. Raises InputError if the folder holds no such rollouts."""
         try:
             description = json.loads((folder / "rollouts.json").read_text())
-            with np.load(folder / "rollouts.npz", allow_pickle=False) as arrays:
+            if description.get("format_version") != FORMAT_VERSION:
+                raise InputError(f"rollouts: {folder} has another format version; run collect_rollouts again")
+            with (folder / "rollouts.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 packed = dict(arrays)
-        except (OSError, ValueError) as error:
+            graphs, episodes = tuple(unpack(GraphArrays, packed)), tuple(unpack(Episode, packed))
+        except InputError:
+            raise
+        except Exception as error:  # a broken archive raises nearly anything, by which of its bytes is broken
             raise InputError(f"rollouts: {folder} cannot be read ({error}); run collect_rollouts") from error
-        if description.get("format_version") != FORMAT_VERSION:
-            raise InputError(f"rollouts: {folder} has another format version; run collect_rollouts again")
         rule_ids = tuple(description["rule_ids"])
         return cls(
-            graphs=_unpack_graphs(packed),
-            episodes=_unpack_episodes(packed),
+            graphs=graphs,
+            episodes=episodes,
             action_space=ActionSpace(len(rule_ids), description["max_locations"]),
             rule_ids=rule_ids,
             vocabulary=Vocabulary.from_json(description["vocabulary"]),
             library_hash=description["library_hash"],
         )
-
-
-def _pack_graphs(graphs: Sequence[GraphArrays]) -> dict[str, np.ndarray]:
-    """All graphs end to end; narrow integers, since edges never reach 2**31."""
-    return {
-        "nodes": np.array([graph.num_nodes for graph in graphs], dtype=np.int64),
-        "edge_counts": np.array([len(graph.edges) for graph in graphs], dtype=np.int64),
-        "op": np.concatenate([graph.op for graph in graphs]).astype(np.int32),
-        "features": np.concatenate([graph.features for graph in graphs]),
-        "edges": np.concatenate([graph.edges for graph in graphs]).astype(np.int32),
-    }
-
-
-def _unpack_graphs(packed: dict[str, np.ndarray]) -> tuple[GraphArrays, ...]:
-    ops = _split(packed["op"].astype(np.int64), packed["nodes"])
-    features = _split(packed["features"], packed["nodes"])
-    edges = _split(packed["edges"].astype(np.int64), packed["edge_counts"])
-    return tuple(GraphArrays(*parts) for parts in zip(ops, features, edges, strict=True))
-
-
-def _pack_episodes(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
-    packed = {"steps": np.array([episode.num_steps for episode in episodes], dtype=np.int64)}
-    for name in ("graph_index", "action", "reward", "terminated", "counts", "cost"):
-        packed[name] = np.concatenate([getattr(episode, name) for episode in episodes])
-    return packed
-
-
-def _unpack_episodes(packed: dict[str, np.ndarray]) -> tuple[Episode, ...]:
-    steps = packed["steps"]
-    fields = zip(
-        _split(packed["graph_index"], steps + 1),
-        _split(packed["action"], steps),
-        _split(packed["reward"], steps),
-        _split(packed["terminated"], steps),
-        _split(packed["counts"], steps + 1),
-        _split(packed["cost"], steps + 1),
-        strict=True,
-    )
-    return tuple(Episode(*parts) for parts in fields)
-
-
-def _split(array: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
-    return np.split(array, np.cumsum(lengths)[:-1])

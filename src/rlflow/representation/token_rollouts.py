@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from rlflow.errors import InputError
 from rlflow.representation.match_token import MatchToken
+from rlflow.representation.packing import Along
 from rlflow.representation.vocabulary import Vocabulary
 
 FAR_AWAY = 4
@@ -35,10 +37,10 @@ class TokenState:
     float32: what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start.
     """
 
-    token: np.ndarray
-    count: np.ndarray
-    distance: np.ndarray
-    saving: np.ndarray
+    token: Annotated[np.ndarray, Along("kinds")]
+    count: Annotated[np.ndarray, Along("kinds")]
+    distance: Annotated[np.ndarray, Along("kinds", integers=np.int8, symmetric=True)]
+    saving: Annotated[np.ndarray, Along("kinds")]
     cost: float
 
     def __post_init__(self) -> None:
@@ -70,10 +72,10 @@ class TokenStep:
 
     chosen: int
     reward: float
-    distance: np.ndarray
-    gone: np.ndarray
-    turned: np.ndarray
-    born: np.ndarray
+    distance: Annotated[np.ndarray, Along("kinds", integers=np.int8)]
+    gone: Annotated[np.ndarray, Along("kinds")]
+    turned: Annotated[np.ndarray, Along("turns")]
+    born: Annotated[np.ndarray, Along("births")]
 
 
 def nearness_after(before: np.ndarray, step: TokenStep, after: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ goes, for one family of operators over variables, through
 5. `of_both_parts`, `in_two_outputs`: rules of two outputs are derived.
 
 `build_library` adds the declared rules and drops rules that follow from those of earlier families. Finished families
-are kept in files (`synthesis/checkpoint.py`).
+are kept in files.
 
 Invariant: the same configuration gives the same rules in the same order, to the byte; every rule has a certificate.
 """
@@ -33,6 +33,7 @@ import numpy as np
 
 from rlflow.errors import InputError
 from rlflow.ir.tensor_type import TensorType
+from rlflow.kept import Kept
 from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.declared import catalogue
@@ -43,7 +44,7 @@ from rlflow.rules.verification import sampler
 from rlflow.rules.verification.verify import VerificationConfig, certified, check_false_controls
 from rlflow.synthesis import prune
 from rlflow.synthesis.attributes import is_tied
-from rlflow.synthesis.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
+from rlflow.synthesis.code import made_by
 from rlflow.synthesis.enumeration import Pair, enumerate_pairs
 from rlflow.synthesis.families import FAMILIES, JOIN, Family
 from rlflow.synthesis.generalise import generalised
@@ -289,13 +290,12 @@ def build_library(
 
 def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
     """Return the report of a family that is kept in the folder, or else generate it and keep it there."""
-    path = checkpoint_path(folder, config.family.name, config)
-    content = read_checkpoint(path)
-    if content is not None:
-        return GenerationReport(**content | {"rules": tuple(map(read_rule, content["rules"]))})
-    report = generate(config)
-    write_checkpoint(path, report.to_json() | {"rules": [rule.to_json() for rule in report.rules]})
-    return report
+    reports = Kept.as_json(
+        folder,
+        lambda report: report.to_json() | {"rules": [rule.to_json() for rule in report.rules]},
+        lambda content: GenerationReport(**content | {"rules": tuple(map(read_rule, content["rules"]))}),
+    )
+    return reports.get_or(f"{config.family.name}-{made_by(config)}", partial(generate, config))
 
 
 def _certified(
@@ -309,18 +309,23 @@ def _certified(
 
     Beside them are the processor seconds that this has taken.
     """
-    path = checkpoint_path(folder, "declared", (verification, [rule.id for rule in rules]))
-    content = read_checkpoint(path)
-    if content is not None:
-        return list(map(read_rule, content)), 0.0
-    done: list[Rule] = []
     cpu_s = 0.0
-    for rule, seconds in pool.map(partial(_certified_in, verification=verification), rules, chunksize=_AT_ONCE):
-        done.append(rule)
-        cpu_s += seconds
-        on_rule(len(done))
-    write_checkpoint(path, [rule.record() for rule in done])
-    return done, cpu_s
+
+    def certify() -> list[Rule]:
+        nonlocal cpu_s
+        done: list[Rule] = []
+        for rule, seconds in pool.map(partial(_certified_in, verification=verification), rules, chunksize=_AT_ONCE):
+            done.append(rule)
+            cpu_s += seconds
+            on_rule(len(done))
+        return done
+
+    certified_rules = Kept.as_json(
+        folder, lambda found: [rule.record() for rule in found], lambda content: list(map(read_rule, content))
+    )
+    key = f"declared-{made_by((verification, [rule.id for rule in rules]))}"
+    found = certified_rules.get_or(key, certify)
+    return found, cpu_s
 
 
 _AT_ONCE = 8

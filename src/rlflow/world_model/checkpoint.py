@@ -2,7 +2,6 @@
 
 import logging
 import os
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ def read_checkpoint(path: Path, run: str) -> tuple[int, dict[str, Any]] | None:
         return None
     try:
         content = torch.load(path, weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+    except Exception as error:  # a broken file raises nearly anything, by which of its bytes is broken
         log.warning("checkpoint %s cannot be read (%s); starting afresh", path, error)
         return None
     if content["run"] != run:

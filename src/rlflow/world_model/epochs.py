@@ -6,11 +6,9 @@ The invariant: a fit that was killed and resumed ends with the weights of one th
 `state` is all that its next epoch depends on.
 """
 
-import hashlib
-import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -97,14 +95,6 @@ class TwoPartFit(ABC):
             self.turn_to_memory().optimiser.load_state_dict(state["memory_optimiser"])
             self._model.load_state_dict(state["model"])  # the turn to M may set M's tables afresh
         self._generator.set_state(state["generator"])
-
-
-def fingerprint(settings: Mapping[str, Any], content: Iterable[bytes]) -> str:
-    """Return the hash of all that a fit depends on: its settings and its data."""
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    for piece in content:
-        digest.update(piece)
-    return digest.hexdigest()
 
 
 def run_epochs(fit: Fit, epochs: int, checkpoint: Path | None = None, on_epoch: OnEpoch | None = None) -> None:

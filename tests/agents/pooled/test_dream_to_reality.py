@@ -7,13 +7,12 @@ from support.token_env import TokenEnv, collect
 
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.dream_training import train_in_dream
+from rlflow.agents.pooled.dream_training import PooledDream, train_in_dream
 from rlflow.agents.random_agent import RandomAgent
 from rlflow.agents.selection import Trial
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.pooled.diagnostics import open_loop
-from rlflow.world_model.pooled.dream_env import visited_states
 from rlflow.world_model.pooled.latent_state import advance, begin, layout_of
 from rlflow.world_model.pooled.model import WorldModel
 from rlflow.world_model.pooled.trainer import fit_world_model
@@ -52,8 +51,7 @@ def test_a_controller_trained_in_the_dream_reaches_ninety_percent_of_the_optimum
 
     fit = WorldModelConfig(epochs=40)  # of few episodes more passes
     model = fit_world_model(rollouts, fit, seed=0)
-    _, chosen = split_episodes(len(rollouts.episodes), fit.held_out_fraction, seed=0)
-    held_out = [rollouts.episodes[index] for index in chosen]
+    _, held_out = split_episodes(rollouts.episodes, fit.held_out_fraction, seed=0)
     report = open_loop(model, rollouts, model.latents(rollouts), held_out, DreamConfig(), seed=0)
     for horizon in (1, 20, 50):
         errors = report[horizon]
@@ -73,8 +71,8 @@ def test_a_controller_trained_in_the_dream_reaches_ninety_percent_of_the_optimum
         scores.append(act_in_reality(model, controller, env))
         return Trial(scores[-1], HORIZON)
 
-    starts, dream = visited_states(model, rollouts), DreamConfig(max_steps=HORIZON)
-    training = train_in_dream(model, starts, dream, ControllerConfig(), seed=0, judge=in_reality)
+    dream = PooledDream.of(model, rollouts, DreamConfig(max_steps=HORIZON))
+    training = train_in_dream(dream, ControllerConfig(), seed=0, judge=in_reality)
     improvement = act_in_reality(model, training.controller, env)
     assert improvement >= 0.9 * env.optimum
     assert np.median(scores) >= 0.9 * env.optimum

@@ -9,11 +9,10 @@ import torch
 
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.dream_training import dream_score, train_in_dream, untrained
+from rlflow.agents.pooled.dream_training import PooledDream, dream_score, train_in_dream, untrained
 from rlflow.agents.selection import Trial
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.pooled.config import DreamConfig
-from rlflow.world_model.pooled.dream_env import visited_states
 from rlflow.world_model.pooled.model import WorldModel
 
 DREAM = DreamConfig(num_envs=8, max_steps=15, temperature=0.5)
@@ -21,14 +20,17 @@ SMALL = ControllerConfig(total_steps=256, steps_per_update=16, batch_size=64, ep
 
 
 @pytest.fixture(scope="module")
-def training(world_model: WorldModel, rollouts: Rollouts):
-    return train_in_dream(world_model, visited_states(world_model, rollouts), DREAM, SMALL, seed=0)
+def dream(world_model: WorldModel, rollouts: Rollouts) -> PooledDream:
+    return PooledDream.of(world_model, rollouts, DREAM)
 
 
-def test_the_same_seed_trains_the_same_controller(
-    training, world_model: WorldModel, rollouts: Rollouts, tmp_path: Path
-):
-    again = train_in_dream(world_model, visited_states(world_model, rollouts), DREAM, SMALL, seed=0)
+@pytest.fixture(scope="module")
+def training(dream: PooledDream):
+    return train_in_dream(dream, SMALL, seed=0)
+
+
+def test_the_same_seed_trains_the_same_controller(training, dream: PooledDream, tmp_path: Path):
+    again = train_in_dream(dream, SMALL, seed=0)
     training.controller.save(tmp_path / "a")
     again.controller.save(tmp_path / "b")
     for name in ("controller.safetensors", "controller.json"):
@@ -42,7 +44,7 @@ def test_a_controller_names_the_rules_of_its_world_model(training, rollouts: Rol
     assert arguments.config == SMALL
 
 
-def test_the_judge_tries_the_controller_that_is_trained(world_model: WorldModel, rollouts: Rollouts):
+def test_the_judge_tries_the_controller_that_is_trained(dream: PooledDream, rollouts: Rollouts):
     """Three updates, tried after each: the first scores best, so its weights are those that are kept."""
     shown: list[dict[str, torch.Tensor]] = []
 
@@ -52,7 +54,7 @@ def test_the_judge_tries_the_controller_that_is_trained(world_model: WorldModel,
         return Trial(score_percent=-len(shown), rewrites=7)
 
     config = replace(SMALL, total_steps=384, updates_per_trial=1)
-    chosen = train_in_dream(world_model, visited_states(world_model, rollouts), DREAM, config, seed=0, judge=judge)
+    chosen = train_in_dream(dream, config, seed=0, judge=judge)
     kept = chosen.controller.policy.state_dict()
     assert [all(torch.equal(kept[name], weights[name]) for name in kept) for weights in shown] == [True, False, False]
     assert chosen.rewrites == 21
@@ -67,11 +69,10 @@ def test_the_baseline_is_the_network_before_training(training):
     assert any(not torch.equal(first[name], trained[name]) for name in first)
 
 
-def test_a_score_repeats_and_does_not_disturb_torch(training, world_model: WorldModel, rollouts: Rollouts):
-    starts = visited_states(world_model, rollouts)
+def test_a_score_repeats_and_does_not_disturb_torch(training, dream: PooledDream):
     torch.manual_seed(5)
     state = torch.get_rng_state()
-    again = dream_score(world_model, starts, training.controller, DREAM, seed=0)
+    again = dream_score(dream, training.controller, seed=0)
     assert again == training.score_percent
     assert untrained(training.controller.arguments, seed=0) is not None
     assert torch.equal(torch.get_rng_state(), state)
@@ -87,8 +88,7 @@ class Quitter:
         return np.tile([self.num_rules, 0], (len(observation), 1))
 
 
-def test_who_does_nothing_scores_nothing(world_model: WorldModel, rollouts: Rollouts):
+def test_who_does_nothing_scores_nothing(dream: PooledDream):
     """Only the first episode of each dream counts: with the following ones the reward of terminate would add up."""
-    starts = visited_states(world_model, rollouts)
-    quitter = Quitter(len(world_model.arguments.rule_ids))
-    assert dream_score(world_model, starts, quitter, DREAM, seed=0) == pytest.approx(0.0, abs=0.5)  # type: ignore[arg-type]
+    quitter = Quitter(len(dream.model.arguments.rule_ids))
+    assert dream_score(dream, quitter, seed=0) == pytest.approx(0.0, abs=0.5)  # type: ignore[arg-type]

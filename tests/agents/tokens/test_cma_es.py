@@ -50,34 +50,6 @@ def test_the_same_seed_evolves_the_same_weights_and_leaves_numpys_generator_alon
     assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
 
 
-@pytest.mark.parametrize("last", [1, 4])
-def test_an_interrupted_evolution_goes_on_to_the_same_weights(tmp_path: Path, last: int):
-    whole, checkpoint, generations = evolved(), tmp_path / "c", list[int]()
-
-    def interrupt(number: int, _: dict[str, float]) -> None:
-        if number == last:
-            raise Interrupted
-
-    with pytest.raises(Interrupted):
-        evolved(checkpoint=checkpoint, on_generation=interrupt)
-    resumed = evolved(checkpoint=checkpoint, on_generation=lambda number, _: generations.append(number))
-    assert generations == list(range(last + 1, 7))
-    assert same(resumed, whole)
-    assert same(evolved(checkpoint=checkpoint), whole)
-
-
-def test_a_checkpoint_of_another_run_is_not_continued(tmp_path: Path):
-    def generations(**settings) -> int:
-        done: list[int] = []
-        evolved(checkpoint=tmp_path / "c", on_generation=lambda number, _: done.append(number), **settings)
-        return len(done)
-
-    assert [generations(), generations()] == [6, 0]
-    assert generations(fingerprint="another") == 6
-    assert generations(seed=1) == 6
-    assert generations(config=CmaEsConfig(generations=6, population=7)) == 6
-
-
 def test_every_generation_is_reported():
     reports: dict[int, dict[str, float]] = {}
     evolved(on_generation=reports.__setitem__)

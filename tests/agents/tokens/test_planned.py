@@ -8,6 +8,7 @@ import pytest
 from support.detours import COST, INTO, OUT, detour_process, detours, rules_astray, walked
 from support.taught import BY_HEART, lessons_of
 
+from rlflow.agents.tokens.chain import births_in
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.tokens.planned import Planner, planned
 from rlflow.agents.tokens.token_judge import Judge, TokenJudge
@@ -17,8 +18,6 @@ from rlflow.ir.graph import Graph
 from rlflow.method import Budget
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.replay import replay
-from rlflow.world_model.tokens.birth_memory import BirthMemory
-from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.token_batch import TokenTable
 from rlflow.world_model.tokens.trainer import fit_token_model
 
@@ -33,8 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rollouts = lessons_of(detour_process(2, RULES), [walked(detours(2), (OUT, INTO) * 2, RULES)])
     model = fit_token_model(rollouts, replace(BY_HEART, epochs=20), seed=0)
     TokenPolicy(model, ChainConfig(orders=("far_sighted",))).save(place)
-    sets = birth_sets(rollouts.episodes, 8).sets
-    BirthMemory.of(rollouts.tokens, model.read(rollouts), sets).save(place)
+    births_in(rollouts.episodes, rollouts, model).save(place)
     return place
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from experiment import comparison
 from experiment.comparison import Contender
-from experiment.search_checkpoint import read_result, write_result
+from experiment.search_checkpoint import kept_results
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
@@ -53,8 +53,9 @@ def graph() -> Graph:
 def test_a_result_that_is_read_again_is_the_same(greedy, graph, tmp_path: Path):
     result = greedy.optimise(graph, Budget())
     assert result.trajectory.steps
-    write_result(tmp_path / "new" / "greedy.json", result)
-    again = read_result(tmp_path / "new" / "greedy.json", graph, greedy.rewriter)
+    kept = kept_results(tmp_path / "new", graph, greedy.rewriter)
+    kept.keep("greedy", result)
+    again = kept.find("greedy")
     assert structural_hash(again.best) == structural_hash(result.best) != structural_hash(graph)
     assert (again.trajectory, again.best_ms, again.start_ms, again.wall_time_s, again.effort, again.milestones) == (
         result.trajectory,
@@ -76,9 +77,9 @@ def test_a_comparison_that_goes_on_does_not_search_again(greedy, graph, tmp_path
 
 @pytest.mark.parametrize("fault", ["missing", "truncated", "another graph", "another rule", "a figure is missing"])
 def test_what_cannot_be_used_is_searched_again(greedy, graph, tmp_path: Path, fault, caplog):
-    path = tmp_path / "greedy.json"
-    write_result(path, greedy.optimise(graph, Budget()))
-    assert read_result(path, graph, greedy.rewriter) is not None
+    path, kept = tmp_path / "greedy.json", kept_results(tmp_path, graph, greedy.rewriter)
+    kept.keep("greedy", greedy.optimise(graph, Budget()))
+    assert kept.find("greedy") is not None
     content = json.loads(path.read_text())
     if fault == "missing":
         path.unlink()
@@ -92,5 +93,5 @@ def test_what_cannot_be_used_is_searched_again(greedy, graph, tmp_path: Path, fa
     else:
         del content["best_ms"]
         path.write_text(json.dumps(content))
-    assert read_result(path, graph, greedy.rewriter) is None
-    assert ("searching again" in caplog.text) == (fault != "missing")
+    assert kept_results(tmp_path, graph, greedy.rewriter).find("greedy") is None
+    assert ("it is made again" in caplog.text) == (fault != "missing")

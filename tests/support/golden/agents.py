@@ -16,6 +16,7 @@ from rlflow.agents.dream_training import DreamTraining
 from rlflow.agents.policy_search import PolicySearch, judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
+from rlflow.agents.pooled.dream_training import PooledDream
 from rlflow.agents.pooled.dream_training import train_in_dream as train_in_pooled_dream
 from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.tokens import baselines, token_policy
@@ -34,7 +35,6 @@ from rlflow.method import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 from rlflow.world_model.pooled.config import DreamConfig
-from rlflow.world_model.pooled.dream_env import visited_states
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from support.candidate_agents import NETWORK, small_candidates
 from support.candidate_agents import PPO as CANDIDATES
@@ -83,10 +83,9 @@ def _token_training(config: TokenControllerConfig | CmaEsConfig) -> DreamTrainin
 
 @cache
 def _pooled_training() -> DreamTraining[Controller]:
-    model = pooled_world()
-    starts = visited_states(model, pooled().rollouts(pooled_env()))
+    dream = PooledDream.of(pooled_world(), pooled().rollouts(pooled_env()), POOLED_DREAM)
     judge = judge_on(pooled_env().graph, _pooled_player)
-    return train_in_pooled_dream(model, starts, POOLED_DREAM, POOLED_PPO, seed=SEED, judge=judge)
+    return train_in_pooled_dream(dream, POOLED_PPO, seed=SEED, judge=judge)
 
 
 @cache

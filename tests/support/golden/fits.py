@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlflow.agents.tokens import token_policy
+from rlflow.agents.tokens.chain import FittedWorld
 from rlflow.agents.tokens.fine_tuning import TuningConfig, fine_tuned
 from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.world_model.held_out import split_episodes
@@ -19,10 +20,8 @@ from rlflow.world_model.pooled.diagnostics import open_loop
 from rlflow.world_model.pooled.model import WorldModel
 from rlflow.world_model.pooled.trainer import fit_world_model
 from rlflow.world_model.tokens.birth_memory import BirthMemory
-from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.diagnostics import by_rule, rule_means, saving_report, savings
 from rlflow.world_model.tokens.model import TokenWorldModel
-from rlflow.world_model.tokens.trainer import fit_token_model
 from support import token_worlds, world_models
 from support.golden.digests import Value, digest, in_any_order, weights
 from support.golden.entries import Compute
@@ -56,19 +55,17 @@ class TokenFit(NamedTuple):
 def token_world() -> TokenFit:
     """Return the world model over match tokens."""
     rollouts, course = small_token_rollouts(), dict[int, dict[str, float]]()
-    model = fit_token_model(rollouts, TOKEN_FIT, seed=SEED, on_epoch=course.__setitem__)
-    training, _ = split_episodes(len(rollouts.episodes), TOKEN_FIT.held_out_fraction, SEED)
-    sets = birth_sets([rollouts.episodes[i] for i in training], TOKEN_FIT.largest_birth_set).sets
-    return TokenFit(model, BirthMemory.of(rollouts.tokens, model.read(rollouts), sets), course)
+    world = FittedWorld.fit(rollouts, TOKEN_FIT, seed=SEED, on_epoch=course.__setitem__)
+    return TokenFit(world.model, world.births, course)
 
 
 def _token_fit() -> Value:
     """Return the weights of V and M, their losses, and how well V tells savings of episodes that were held out."""
     rollouts, (model, births, course) = small_token_rollouts(), token_world()
-    training, held_out = split_episodes(len(rollouts.episodes), TOKEN_FIT.held_out_fraction, SEED)
-    means = by_rule(rollouts.rule_of, rule_means(rollouts, [rollouts.episodes[i] for i in training]))
+    training, held_out = split_episodes(rollouts.episodes, TOKEN_FIT.held_out_fraction, SEED)
+    means = by_rule(rollouts.rule_of, rule_means(rollouts, training))
     told = savings(model.read(rollouts))
-    report = saving_report([rollouts.episodes[i] for i in held_out], rollouts.rule_of, told, means, seed=SEED)
+    report = saving_report(held_out, rollouts.rule_of, told, means, seed=SEED)
     return {
         "births": in_any_order(digest(value.numpy()) for value in vars(births.sets).values()),
         "losses": digest(sorted(_numbers(course[max(course)]))),

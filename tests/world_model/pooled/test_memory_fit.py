@@ -21,7 +21,7 @@ def test_losses_fall_also_on_held_out_episodes(rollouts: Rollouts) -> None:
 
 def test_held_out_episodes_are_never_trained_on(rollouts: Rollouts, world_model: WorldModel) -> None:
     """Another reward in them changes no weight; another reward in a training episode does."""
-    training, held_out = split_episodes(len(rollouts.episodes), SMALL.held_out_fraction, 0)
+    training, held_out = split_episodes(range(len(rollouts.episodes)), SMALL.held_out_fraction, 0)
 
     def with_reward(index: int) -> Rollouts:
         changed = replace(rollouts.episodes[index], reward=rollouts.episodes[index].reward + 5)

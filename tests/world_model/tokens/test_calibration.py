@@ -67,10 +67,7 @@ def test_a_fitted_model_is_calibrated_on_its_held_out_episodes(
 ):
     """With its factor taken off, the fit finds that factor again; with it on, there is nothing left to correct."""
     config, factor = token_model.arguments.config, float(token_model.encoder.sigma_factor)
-    training, held_out = (
-        [token_rollouts.episodes[number] for number in numbers]
-        for numbers in split_episodes(len(token_rollouts.episodes), config.held_out_fraction, 0)
-    )
+    training, held_out = split_episodes(token_rollouts.episodes, config.held_out_fraction, 0)
     errors = relative_errors(token_model.read(token_rollouts), unseen(held_out, training))
     assert len(errors) > 20
     assert factor != 1

@@ -136,10 +136,7 @@ def test_pessimism_shows_as_an_error():
 def test_a_fitted_model_stays_with_real_episodes_longer_than_a_copy(token_rollouts: TokenRollouts):
     """On real rollouts: with the sets of the held-out episodes among those that it can draw from."""
     token_model = fit_token_model(token_rollouts, replace(SMALL, encoder_epochs=10, epochs=20), seed=0)
-    training, held_out = (
-        [token_rollouts.episodes[number] for number in numbers]
-        for numbers in split_episodes(len(token_rollouts.episodes), 0.2, 0)
-    )
+    training, held_out = split_episodes(token_rollouts.episodes, 0.2, 0)
     reading = token_model.read(token_rollouts)
     knowledge = Knowledge.of(token_model.memory, reading, birth_sets(token_rollouts.episodes, 24).sets, 4)
     means = by_rule(token_rollouts.rule_of, rule_means(token_rollouts, training))

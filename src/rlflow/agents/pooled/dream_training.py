@@ -1,6 +1,12 @@
-"""Train a controller in the dream, and score it there."""
+"""Train a controller in the dream of one vector, and score it there.
 
-import dataclasses
+model = fit_world_model(rollouts, WorldModelConfig(), seed=0)
+training = train_in_dream(PooledDream.of(model, rollouts, DreamConfig()), ControllerConfig(), seed=0)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlflow.agents.dream_training import DreamTraining, train_and_score, untrained_network
@@ -10,15 +16,40 @@ from rlflow.agents.pooled.controller import Controller, ControllerArguments
 from rlflow.agents.pooled.factored_policy import FactoredPolicy
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Judge, Selection
+from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.pooled.config import DreamConfig
-from rlflow.world_model.pooled.dream_env import PooledDreamEnv, Starts
+from rlflow.world_model.pooled.dream_env import PooledDreamEnv, Starts, visited_states
 from rlflow.world_model.pooled.model import WorldModel
 
 
+@dataclass(frozen=True)
+class PooledDream:
+    """A fitted world model, and the states in which dreams of it begin."""
+
+    model: WorldModel
+    starts: Starts
+    config: DreamConfig
+
+    @classmethod
+    def of(cls, model: WorldModel, rollouts: Rollouts, config: DreamConfig) -> PooledDream:
+        """Return the dream that begins in the states of rollouts."""
+        return cls(model, visited_states(model, rollouts), config)
+
+    def at(self, temperature: float) -> PooledDream:
+        """Return the same dream at another temperature."""
+        return replace(self, config=replace(self.config, temperature=temperature))
+
+    def from_start(self) -> PooledDream:
+        """Return the same dream, where all begin where real episodes do."""
+        return replace(self, config=replace(self.config, initial_fraction=1.0))
+
+    def env(self, *, seed: int) -> PooledDreamEnv:
+        """Return the dream as a batch of environments."""
+        return PooledDreamEnv(self.model, self.starts, self.config, seed=seed)
+
+
 def train_in_dream(
-    model: WorldModel,
-    starts: Starts,
-    dream: DreamConfig,
+    dream: PooledDream,
     config: ControllerConfig,
     *,
     seed: int,
@@ -26,9 +57,9 @@ def train_in_dream(
     on_round: OnUpdate | None = None,
     judge: Judge[Controller] | None = None,
 ) -> DreamTraining[Controller]:
-    """Train in dreams that begin in `starts`; only the judge, if there is one, takes real steps."""
-    arguments = ControllerArguments.of(model, config)
-    env = PooledDreamEnv(model, starts, dream, seed=seed)
+    """Train by MaskablePPO; only the judge, if there is one, takes real steps."""
+    arguments = ControllerArguments.of(dream.model, config)
+    env = dream.env(seed=seed)
 
     def train(selection: Selection[FactoredPolicy] | None) -> FactoredPolicy:
         return train_policy(
@@ -47,18 +78,17 @@ def train_in_dream(
         train,
         lambda policy: Controller(policy, arguments),
         untrained(arguments, seed=seed),
-        lambda controller: dream_score(model, starts, controller, dream, seed=seed),
+        lambda controller: dream_score(dream, controller, seed=seed),
         judge,
     )
 
 
-def dream_score(model: WorldModel, starts: Starts, controller: Controller, config: DreamConfig, *, seed: int) -> float:
+def dream_score(dream: PooledDream, controller: Controller, *, seed: int) -> float:
     """Mean return, in percent, of one episode in each of the batch's dreams.
 
     The dreams start where real episodes start, and the controller takes its most probable actions.
     """
-    env = PooledDreamEnv(model, starts, dataclasses.replace(config, initial_fraction=1.0), seed=seed)
-    return mean_return(env, controller.act)
+    return mean_return(dream.from_start().env(seed=seed), controller.act)
 
 
 def untrained(arguments: ControllerArguments, *, seed: int) -> Controller:

@@ -12,9 +12,6 @@ the seed and on the returns so far alone, so a checkpoint holds these, and resum
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +21,7 @@ import numpy as np
 import torch
 from torch.nn.utils import parameters_to_vector
 
+from rlflow import kept
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Selection
 from rlflow.agents.tokens.config import CmaEsConfig
@@ -53,7 +51,7 @@ def evolve(
     checkpoint: a file written after every generation; if it exists and is of the same run, the evolution goes on.
     """
     policy.requires_grad_(False)
-    run = _fingerprint(config, seed, fingerprint, selection is not None)
+    run = kept.fingerprint(config, seed, fingerprint, selection is not None)
     told = _restored(checkpoint, run, selection)
     strategy = _strategy(policy, config, seed)
 
@@ -128,9 +126,3 @@ def _set_weights(policy: LinearPointer, weights: np.ndarray) -> None:
     parts = torch.from_numpy(weights).float().split([parameter.numel() for parameter in parameters])
     for parameter, part in zip(parameters, parts, strict=True):
         parameter.copy_(part)
-
-
-def _fingerprint(config: CmaEsConfig, seed: int, fingerprint: str, selects: bool) -> str:
-    """Hash of all that an evolution depends on."""
-    settings = dataclasses.asdict(config) | {"seed": seed, "fingerprint": fingerprint, "selects": selects}
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

@@ -1,6 +1,7 @@
 """Settings of the controllers over match tokens; their values live in conf/."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from rlflow.agents.config import PPOConfig
 
@@ -26,3 +27,15 @@ class CmaEsConfig:
     population: int = 24  # controllers of a generation, all tried in the same dreams
     initial_sigma: float = 0.3  # standard deviation of the weights around 0 at first
     generations_per_trial: int = 10  # between two trials on the real graph; the best snapshot is kept
+
+    def rounds(self, num_envs: int) -> int:
+        """Return the number of generations, however many dreams there are."""
+        return self.generations
+
+    def steps_per_round(self, max_steps: int) -> int:
+        """Return the most steps of each dream for a generation, with episodes of at most so many."""
+        return self.population * max_steps
+
+    def shortened(self, share: float) -> Self:
+        """Return the settings of a share of the training, a generation at least."""
+        return replace(self, generations=max(1, round(share * self.generations)))

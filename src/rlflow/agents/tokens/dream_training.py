@@ -67,6 +67,10 @@ class TokenDream:
         saving = self.knowledge.saving[states.token].masked_fill(states.count == 0, -torch.inf)
         return float((torch.sinh(saving.amax(dim=1)) * states.unit).clamp_min(0.0).mean())
 
+    def at(self, temperature: float) -> TokenDream:
+        """Return the same dream at another temperature."""
+        return dataclasses.replace(self, config=dataclasses.replace(self.config, temperature=temperature))
+
     def from_original(self) -> TokenDream:
         """The same dream, where all begin at the original, as episodes on a real graph do."""
         states = self.starts.states

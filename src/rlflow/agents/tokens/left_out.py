@@ -12,21 +12,20 @@ The invariant: a folder bears a digest of all that its policy depends on, the co
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rlflow.agents.tokens.chain import births_in
 from rlflow.agents.tokens.guided_chains import ChainConfig
 from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
 from rlflow.agents.tokens.rule_means import RuleMeans
-from rlflow.agents.tokens.token_policy import FILE, TokenPolicy
+from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.errors import InputError
+from rlflow.kept import Kept, fingerprint
 from rlflow.world_model.tokens.birth_memory import BirthMemory
-from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.config import TokenModelConfig
 from rlflow.world_model.tokens.diagnostics import by_rule, saving_report, savings
 from rlflow.world_model.tokens.trainer import fit_token_model
@@ -64,21 +63,41 @@ def policy_without(
 ) -> Path:
     """Fit V on those lessons, and M if it has epochs, unless that was done before; return the folder of the policy."""
     records = lessons_without(family, cost, lessons)
-    place = folder / f"{family or 'none'}-{seed}-{_digest(records, config, seed)}"
-    if (place / FILE).exists():
-        return place
-    started = time.perf_counter()
-    rollouts = read(records, lessons)
-    model = fit_token_model(rollouts, config, seed=seed)
-    place.mkdir(parents=True, exist_ok=True)
-    means = RuleMeans.of(rollouts)
-    means.save(place)
-    if config.epochs:
-        sets = birth_sets(rollouts.episodes, config.largest_birth_set).sets
-        BirthMemory.of(rollouts.tokens, model.read(rollouts), sets).save(place)
-    fit_s = time.perf_counter() - started
-    TokenPolicy(model, ChainConfig(), _trained_on(records, seed, fit_s), means.taken).save(place)
-    return place
+    digest = fingerprint(sorted(record.folder for record in records), config, ChainConfig(), seed)
+
+    def fitted() -> _Fitted:
+        started = time.perf_counter()
+        rollouts = read(records, lessons)
+        model = fit_token_model(rollouts, config, seed=seed)
+        means = RuleMeans.of(rollouts)
+        births = births_in(rollouts.episodes, rollouts, model) if config.epochs else None
+        trained_on = _trained_on(records, seed, time.perf_counter() - started)
+        return _Fitted(TokenPolicy(model, ChainConfig(), trained_on, means.taken), means, births)
+
+    kept, key = Kept(folder, _Fitted.save, _Fitted.load), f"{family or 'none'}-{seed}-{digest}"
+    kept.get_or(key, fitted)
+    return kept.place(key)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """All that a policy's folder holds; births: None where M has no epochs."""
+
+    policy: TokenPolicy
+    means: RuleMeans
+    births: BirthMemory | None
+
+    def save(self, place: Path) -> None:
+        self.means.save(place)
+        if self.births is not None:
+            self.births.save(place)
+        self.policy.save(place)
+
+    @classmethod
+    def load(cls, place: Path) -> _Fitted:
+        policy = TokenPolicy.load(place)
+        births = BirthMemory.load(place) if policy.model.arguments.config.epochs else None
+        return cls(policy, RuleMeans.load(place), births)
 
 
 def rank_correlation(place: Path, family: str, cost: str, lessons: Path) -> RankCorrelation:
@@ -111,8 +130,3 @@ def _trained_on(records: Sequence[LessonRecord], seed: int, fit_s: float) -> dic
         "training_s": lessons_s + fit_s,
         "training_evaluations": sum(record.rewrites for record in records),
     }
-
-
-def _digest(records: Sequence[LessonRecord], config: TokenModelConfig, seed: int) -> str:
-    parts = [sorted(record.folder for record in records), asdict(config), asdict(ChainConfig()), seed]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

@@ -7,12 +7,11 @@
 A folder bears the lesson's name and a digest of all that it depends on: the lesson itself, the graph, the prices, the
 rules and the vocabulary. A lesson whose folder is there is not held again.
 
-The invariant: `lesson.json` is written last, so that a folder that has one is complete.
+The invariant: a folder is there as a whole or not at all.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from rlflow.agents.tokens.lessons import Lesson, teach
-from rlflow.atomic_file import written_whole
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.kept import Kept
+from rlflow.kept import fingerprint as digest_of
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.token_shards import merged
@@ -70,8 +70,24 @@ class LessonRecord:
 
 def fingerprint(lesson: Lesson, subject: Subject, library_hash: str) -> str:
     """Return a digest of all that a lesson's rollouts depend on, apart from the code."""
-    parts = [asdict(lesson), asdict(subject), library_hash, asdict(todays_token_vocabulary())]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    return digest_of(lesson, subject, library_hash, todays_token_vocabulary())
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """A lesson's record and its rollouts."""
+
+    record: LessonRecord
+    rollouts: TokenRollouts
+
+    def save(self, place: Path) -> None:
+        token_archive.save(self.rollouts, place)
+        content = {_IN_FILES.get(name, name): value for name, value in asdict(self.record).items()}
+        (place / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, place: Path) -> _Held:
+        return cls(read_record(place), token_archive.load(place))
 
 
 def hold(
@@ -83,29 +99,26 @@ def hold(
 ) -> LessonRecord:
     """Hold a lesson, unless it was held before; `make` makes the graph and the cost model of its subject."""
     digest = fingerprint(lesson, subject, library.hash)
-    place = folder / f"{lesson.name}-{digest}"
-    if (place / FILE).exists():
-        return read_record(place)
-    started = time.perf_counter()
-    graph, cost_model = make()
-    taught = teach(lesson, graph, library, cost_model)
-    token_archive.save(taught.rollouts, place)
-    record = LessonRecord(
-        name=lesson.name,
-        fingerprint=digest,
-        subject=subject,
-        expert=lesson.expert.method,
-        improvement_percent=taught.found.improvement_percent,
-        steps=len(taught.found.trajectory.steps),
-        episodes=len(taught.rollouts.episodes),
-        tokens=len(taught.rollouts.tokens),
-        rewrites=taught.rewrites,
-        seconds=time.perf_counter() - started,
-    )
-    with written_whole(place / FILE) as draft:
-        content = {_IN_FILES.get(name, name): value for name, value in asdict(record).items()}
-        draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return record
+
+    def held() -> _Held:
+        started = time.perf_counter()
+        graph, cost_model = make()
+        taught = teach(lesson, graph, library, cost_model)
+        record = LessonRecord(
+            name=lesson.name,
+            fingerprint=digest,
+            subject=subject,
+            expert=lesson.expert.method,
+            improvement_percent=taught.found.improvement_percent,
+            steps=len(taught.found.trajectory.steps),
+            episodes=len(taught.rollouts.episodes),
+            tokens=len(taught.rollouts.tokens),
+            rewrites=taught.rewrites,
+            seconds=time.perf_counter() - started,
+        )
+        return _Held(record, taught.rollouts)
+
+    return Kept(folder, _Held.save, _Held.load).get_or(f"{lesson.name}-{digest}", held).record
 
 
 def read_record(place: Path) -> LessonRecord:

@@ -1,23 +1,27 @@
 """Train the pointer policy on the real graph itself, by the same algorithm and with the same eyes as in a dream.
 
     controller = train_on_graph(process, world_model, config, episodes, seed=0)
+    training = train_and_try(process, world_model, config, episodes, seed=0)       snapshots are tried on the graph
 
 The baseline of every claim that a dream saves real steps: V reads the tokens for this policy too, and costs it nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rlflow.agents.maskable_ppo import OnUpdate, scaled_to, train_policy
-from rlflow.agents.selection import Judge, Selection
+from rlflow.agents.selection import Judge, Selection, Trial
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, policy_settings
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
-from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_episodes
+from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_episodes, real_return
 from rlflow.environments.rewards import Reward
 from rlflow.environments.token_process import TokenProcess
+from rlflow.kept import fingerprint
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 
@@ -40,7 +44,7 @@ def train_on_graph(
     """
     env = real_episodes(process, model, episodes, reward)
     arguments = TokenControllerArguments.of(model, config)
-    weights = hashlib.sha256(b"".join(weight.numpy().tobytes() for weight in model.encoder.state_dict().values()))
+    weights = fingerprint(content=(weight.numpy() for weight in model.encoder.state_dict().values()))
 
     def told(update: int, metrics: dict[str, float]) -> None:
         if on_update is not None:
@@ -52,9 +56,58 @@ def train_on_graph(
         policy_settings(arguments.embedding, config),
         scaled_to(config, env.process.best_saving_percent()),
         seed=seed,
-        fingerprint=env.fingerprint(episodes, weights.hexdigest()),
+        fingerprint=env.fingerprint(episodes, weights),
         on_update=told,
         checkpoint=checkpoint,
         selection=Selection(lambda network: judge(TokenController(network, arguments))) if judge is not None else None,
     )
     return TokenController(policy, arguments)
+
+
+@dataclass(frozen=True)
+class RealTraining:
+    """A controller that was trained on a graph, the metrics of each update, and the trials of its snapshots."""
+
+    controller: TokenController
+    updates: Sequence[Mapping[str, float]]
+    trials: Sequence[Trial]
+    seconds: float
+
+    @property
+    def rewrites(self) -> int:
+        """The rewrites that were carried out to learn, and to choose among the snapshots."""
+        learned = int(self.updates[-1]["rewrites"]) if self.updates else 0
+        return learned + sum(trial.rewrites for trial in self.trials)
+
+    def course(self, name: str) -> list[float]:
+        """Return a metric of the updates that have it."""
+        return [update[name] for update in self.updates if name in update]
+
+
+def train_and_try(
+    process: TokenProcess,
+    model: TokenWorldModel,
+    config: TokenControllerConfig,
+    episodes: RealEpisodesConfig,
+    *,
+    seed: int,
+    reward: Reward | None = None,
+) -> RealTraining:
+    """Train on the graph, and keep the best snapshot by the return of an episode in the reward that is learned from."""
+    started, updates, trials = time.perf_counter(), list[dict[str, float]](), list[Trial]()
+
+    def judge(controller: TokenController) -> Trial:
+        trials.append(real_return(process, model, controller, episodes.max_steps, reward))
+        return trials[-1]
+
+    controller = train_on_graph(
+        process,
+        model,
+        config,
+        episodes,
+        seed=seed,
+        reward=reward,
+        on_update=lambda _, metrics: updates.append(metrics),
+        judge=judge,
+    )
+    return RealTraining(controller, updates, trials, time.perf_counter() - started)

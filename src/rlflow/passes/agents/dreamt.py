@@ -27,7 +27,6 @@ from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.pooled import latent_state
 from rlflow.world_model.pooled.config import DreamConfig
 from rlflow.world_model.pooled.diagnostics import open_loop
-from rlflow.world_model.pooled.dream_env import visited_states
 from rlflow.world_model.pooled.latent_state import LatentState
 from rlflow.world_model.pooled.model import WorldModel
 from rlflow.world_model.pooled.trainer import fit_world_model
@@ -69,9 +68,7 @@ def train_in_dream(
     model = fit_world_model(rollouts, config.world_model, seed=seed)
     curve: list[float] = []
     trained = dream_training.train_in_dream(
-        model,
-        visited_states(model, rollouts),
-        config.dream,
+        dream_training.PooledDream.of(model, rollouts, config.dream),
         config.controller,
         seed=seed,
         on_round=lambda _, metrics: curve.extend(_returns(metrics)),
@@ -87,10 +84,9 @@ def _returns(metrics: Mapping[str, float]) -> list[float]:
 
 def _open_loop(model: WorldModel, rollouts: Rollouts, config: DreamtConfig, seed: int) -> OpenLoop:
     """The errors on the episodes that were held out, or on all if none was, in the dream of default settings."""
-    episodes = rollouts.episodes
-    training, held_out = split_episodes(len(episodes), config.world_model.held_out_fraction, seed)
-    judged = [episodes[number] for number in held_out or training]
-    return open_loop(model, rollouts, model.latents(rollouts), judged, DreamConfig(num_envs=1), seed=seed)
+    training, held_out = split_episodes(rollouts.episodes, config.world_model.held_out_fraction, seed)
+    latents, dream = model.latents(rollouts), DreamConfig(num_envs=1)
+    return open_loop(model, rollouts, latents, held_out or training, dream, seed=seed)
 
 
 class _Dreaming:

@@ -15,12 +15,11 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rlflow.agents.random_agent import RandomAgent
+from rlflow.agents.random_agent import RandomAgent, play
 from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.transitions import Transitions
 from rlflow.representation.action_space import ActionSpace
-from rlflow.representation.graph_arrays import GraphArrays
-from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.representation.rollouts import Episode, GraphBank, Rollouts
 
 
 def collect(
@@ -36,14 +35,13 @@ def collect(
     env = PassOrderingEnv(transitions, sources, config=replace(episode, observation=("progress",)))
     actions = ActionSpace(len(env.passes), max_locations=1)
     agent, draw = RandomAgent(actions), np.random.default_rng(seed)
-    graphs: dict[str, tuple[int, GraphArrays]] = {}
-    played = []
+    bank, played = GraphBank(), list[Episode]()
     for number in range(episodes):
-        played.append(_play(env, agent, graphs, draw))
+        played.append(_played(env, agent, bank, draw))
         if on_progress is not None:
-            on_progress((number + 1) / episodes, f"{len(graphs)} programs")
+            on_progress((number + 1) / episodes, f"{len(bank.graphs)} programs")
     return Rollouts(
-        graphs=tuple(arrays for _, arrays in graphs.values()),
+        graphs=tuple(bank.graphs),
         episodes=tuple(played),
         action_space=actions,
         rule_ids=env.passes,
@@ -62,36 +60,15 @@ def cost_percent(env: PassOrderingEnv) -> float:
     return 100.0 * env.facts.operations / max(env.start_facts.operations, 1)
 
 
-def _play(
-    env: PassOrderingEnv, agent: RandomAgent, graphs: dict[str, tuple[int, GraphArrays]], draw: np.random.Generator
-) -> Episode:
-    """Play one episode, and add its programs to `graphs`, by their keys and with their places."""
+def _played(env: PassOrderingEnv, agent: RandomAgent, bank: GraphBank, draw: np.random.Generator) -> Episode:
+    """Play one episode, and add its programs to the bank."""
 
-    def place() -> int:
-        if env.facts.key not in graphs:
-            graphs[env.facts.key] = (len(graphs), env.graph_arrays())
-        return graphs[env.facts.key][0]
+    def observe() -> tuple[int, np.ndarray, float]:
+        return bank.place(env.facts.key, env.graph_arrays), counts_of(env), cost_percent(env)
+
+    def step(action: tuple[int, int]) -> tuple[float, bool, bool]:
+        _, reward, terminated, truncated, _ = env.step(action[0])
+        return reward, terminated, truncated
 
     env.reset(seed=int(draw.integers(2**31)))
-    weights = agent.draw_rule_weights(draw)
-    index, counts, cost = [place()], [counts_of(env)], [cost_percent(env)]
-    actions, rewards, ends = [], [], []
-    ended = False
-    while not ended:
-        action = agent.act(counts[-1], weights, draw)
-        _, reward, terminated, truncated, _ = env.step(action[0])
-        ended = terminated or truncated
-        actions.append(action)
-        rewards.append(reward)
-        ends.append(terminated)
-        index.append(place())
-        counts.append(counts_of(env))
-        cost.append(cost_percent(env))
-    return Episode(
-        graph_index=np.array(index, np.int64),
-        action=np.array(actions, np.int64),
-        reward=np.array(rewards, np.float32),
-        terminated=np.array(ends, np.bool_),
-        counts=np.array(counts, np.int64),
-        cost=np.array(cost, np.float32),
-    )
+    return play(agent, agent.draw_rule_weights(draw), observe, step, draw)

@@ -1,6 +1,5 @@
 """The dream of V and M: states are vectors, match counts, costs, and M's memory of the way there."""
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
+from rlflow import kept
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.dream_env import DreamEnv, States
 from rlflow.world_model.pooled.config import DreamConfig
@@ -93,11 +93,9 @@ class PooledDreamEnv(DreamEnv):
     @property
     def fingerprint(self) -> str:
         """Hash of the dream: model, starts and settings."""
-        digest = hashlib.sha256(repr((self.config, self.arguments)).encode())
         starts = (*_joined(self.starts.state, self.starts.hidden).values(), self.starts.initial)
-        for tensor in (*self.memory.state_dict().values(), *starts):
-            digest.update(tensor.numpy().tobytes())
-        return digest.hexdigest()
+        tensors = (*self.memory.state_dict().values(), *starts)
+        return kept.fingerprint(self.config, self.arguments, content=(tensor.numpy() for tensor in tensors))
 
 
 def _joined(state: State, hidden: Hidden) -> States:

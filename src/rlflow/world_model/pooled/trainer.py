@@ -9,14 +9,14 @@ The invariant: the same rollouts, settings and seed give the same weights, to th
 was killed and resumed.
 """
 
-import dataclasses
 from pathlib import Path
 
 import torch
 
 from rlflow.errors import InputError
+from rlflow.kept import fingerprint
 from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.epochs import OnEpoch, TwoPartFit, fingerprint, run_epochs
+from rlflow.world_model.epochs import OnEpoch, TwoPartFit, run_epochs
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.pooled.config import WorldModelConfig
 from rlflow.world_model.pooled.dataset import pad_episodes
@@ -57,9 +57,9 @@ class _Fit(TwoPartFit):
         self.rollouts, self.config = rollouts, config
         self.run = _fingerprint(rollouts, config, seed)
         self.model = WorldModel(WorldModelArguments.of(rollouts, config))
-        training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
-        self.training = pad_episodes([rollouts.episodes[i] for i in training])
-        self.held_out = pad_episodes([rollouts.episodes[i] for i in held_out]) if held_out else None
+        training, held_out = split_episodes(rollouts.episodes, config.held_out_fraction, seed)
+        self.training = pad_episodes(training)
+        self.held_out = pad_episodes(held_out) if held_out else None
         encoder = EncoderFit(self.model.encoder, rollouts, self.training, config)
         super().__init__(self.model, encoder, encoder.objective, encoder_epochs=config.encoder_epochs, seed=seed)
 
@@ -71,12 +71,6 @@ class _Fit(TwoPartFit):
 
 def _fingerprint(rollouts: Rollouts, config: WorldModelConfig, seed: int) -> str:
     """Hash of all that a fit depends on."""
-    settings = dataclasses.asdict(config) | {
-        "seed": seed,
-        "rule_ids": rollouts.rule_ids,
-        "library_hash": rollouts.library_hash,
-        "vocabulary": dataclasses.asdict(rollouts.vocabulary),
-        "max_locations": rollouts.action_space.max_locations,
-    }
+    known = (rollouts.rule_ids, rollouts.library_hash, rollouts.vocabulary, rollouts.action_space)
     records = (*rollouts.graphs, *rollouts.episodes)
-    return fingerprint(settings, (array.tobytes() for record in records for array in vars(record).values()))
+    return fingerprint(config, seed, *known, content=(array for record in records for array in vars(record).values()))

@@ -8,14 +8,12 @@ The observation carries its mask: kinds of which there is no match have a count 
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-
 import numpy as np
 import torch
 from gymnasium import spaces
 from torch import Tensor
 
+from rlflow import kept
 from rlflow.world_model.dream_env import DreamEnv, States, with_rows
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.imagination import KindStates, imagine
@@ -75,7 +73,6 @@ class TokenDreamEnv(DreamEnv):
     @property
     def fingerprint(self) -> str:
         """Hash of the dream: what is known, starts and settings."""
-        digest = hashlib.sha256(repr(dataclasses.asdict(self.config)).encode())
         knowledge = self.knowledge
         known = (
             *knowledge.reading,
@@ -84,6 +81,5 @@ class TokenDreamEnv(DreamEnv):
             knowledge.birth_logits,
             *vars(self.starts.states).values(),
         )
-        for tensor in (*self.memory.state_dict().values(), *known):
-            digest.update(tensor.numpy().tobytes())
-        return digest.hexdigest()
+        tensors = (*self.memory.state_dict().values(), *known)
+        return kept.fingerprint(self.config, content=(tensor.numpy() for tensor in tensors))

@@ -10,7 +10,6 @@ was killed and resumed.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +17,9 @@ import numpy as np
 import torch
 
 from rlflow.errors import InputError
+from rlflow.kept import fingerprint
 from rlflow.representation.token_rollouts import TokenRollouts
-from rlflow.world_model.epochs import OnEpoch, TwoPartFit, fingerprint, run_epochs
+from rlflow.world_model.epochs import OnEpoch, TwoPartFit, run_epochs
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.calibration import calibration_factor, relative_errors, unseen
@@ -67,9 +67,7 @@ class _Fit(TwoPartFit):
         if begin is not None:
             begin.check_vocabulary(rollouts)
             self.model.load_state_dict(begin.state_dict())
-        training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
-        self.training = [rollouts.episodes[index] for index in training]
-        self.held_out = [rollouts.episodes[index] for index in held_out]
+        self.training, self.held_out = split_episodes(rollouts.episodes, config.held_out_fraction, seed)
         if not any(episode.num_steps for episode in self.training):
             raise InputError("world model: the rollouts hold no step to fit it on; collect more with collect_rollouts")
         self.table = TokenTable(rollouts.tokens)
@@ -94,23 +92,17 @@ class _Fit(TwoPartFit):
 
 def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int, begin: TokenWorldModel | None) -> str:
     """Hash of all that a fit depends on."""
-    settings = dataclasses.asdict(config) | {
-        "seed": seed,
-        "library_hash": rollouts.library_hash,
-        "vocabulary": dataclasses.asdict(rollouts.vocabulary),
-    }
-    return fingerprint(settings, _content(rollouts, begin))
+    return fingerprint(config, seed, rollouts.library_hash, rollouts.vocabulary, content=_content(rollouts, begin))
 
 
-def _content(rollouts: TokenRollouts, begin: TokenWorldModel | None) -> Iterator[bytes]:
+def _content(rollouts: TokenRollouts, begin: TokenWorldModel | None) -> Iterator[bytes | np.ndarray]:
     for weights in begin.state_dict().values() if begin is not None else ():
-        yield weights.numpy().tobytes()
+        yield weights.numpy()
     for token in rollouts.tokens:
         yield token.key
     for episode in rollouts.episodes:
-        yield np.float64(episode.unit_percent).tobytes()
+        yield np.asarray(episode.unit_percent)
         for record in (*episode.states, *episode.steps):
-            for value in vars(record).values():
-                yield np.asarray(value).tobytes()
+            yield from map(np.asarray, vars(record).values())
         if episode.demonstration is not None:
-            yield from (of.tobytes() for of in (*episode.demonstration.taken, *episode.demonstration.gain))
+            yield from (*episode.demonstration.taken, *episode.demonstration.gain)

@@ -16,7 +16,7 @@ from support.generation import QUICK, SMALL_LIBRARY
 from rlflow.rules.library import load
 from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.synthesis import generate as generation
-from rlflow.synthesis.checkpoint import code_files
+from rlflow.synthesis.code import code_files
 from rlflow.synthesis.generate import GeneratorConfig, LibraryConfig, build_library, resumed, write_library
 
 PROGRAM = """
@@ -56,7 +56,7 @@ def test_a_killed_generation_goes_on(tmp_path: Path) -> None:
     process.wait()
     assert not path.exists(), "the generation was quicker than its end"
     (kept,) = found
-    cpu_s = json.loads(kept.read_text().partition("\n")[2])["cpu_s"]
+    cpu_s = json.loads(kept.read_text())["cpu_s"]
 
     report = write_library(path, SMALL_LIBRARY)
     assert report.families["algebra"].cpu_s == cpu_s
@@ -102,14 +102,14 @@ def test_the_name_depends_on_the_code() -> None:
     assert {Path("synthesis/generate.py"), Path("ops/registry.py")} <= set(files)
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b"\xff\x00", lambda b: b"", lambda b: b + b" "])
+@pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b"\xff\x00", lambda b: b""])
 def test_what_is_damaged_is_made_again(tmp_path: Path, damage: object, caplog: pytest.LogCaptureFixture) -> None:
     first = resumed(QUICK, tmp_path)
     (path,) = tmp_path.iterdir()
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
     with caplog.at_level(logging.WARNING):
         again = resumed(QUICK, tmp_path)
-    assert f"{path.name} is damaged" in caplog.text
+    assert "it is made again" in caplog.text
     assert [rule.to_json() for rule in again.rules] == [rule.to_json() for rule in first.rules]
     caplog.clear()
     resumed(QUICK, tmp_path)
