@@ -21,7 +21,7 @@ from experiment.delivery import OPTIMISED, Delivery, delivered, write_models
 from experiment.documents import Evaluate, RulesApplied
 from experiment.results import read_results, write_results
 from experiment.stage_summaries import of_evaluation, write_summary
-from experiment.tables import markdown_table
+from experiment.tables import evaluation_table
 from tracking.factories import model_of, priced, save_prices
 from tracking.registry import Price, register_onnx
 from tracking.stage import Stage, pipeline_stage
@@ -57,7 +57,7 @@ def evaluate(stage: Stage) -> None:
     write_results(stage.metrics, Evaluate, metrics)
     write_summary(stage.summary, of_evaluation(metrics))
     write_results(stage.output(f"{RESULTS}/rules_applied.json"), RulesApplied, applied)
-    stage.output(f"{RESULTS}/table.md").write_text(markdown_table(metrics))
+    stage.output(f"{RESULTS}/table.md").write_text(evaluation_table(metrics))
     plot_rows.write_rows(stage.output(f"{RESULTS}/latency_ratios.csv"), plot_rows.latency_ratios(metrics))
     plot_rows.write_rows(stage.output(f"{RESULTS}/savings.csv"), plot_rows.savings(metrics))
     library = load_library(stage.input("data/rules/library.jsonl"))

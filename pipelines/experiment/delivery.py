@@ -13,6 +13,7 @@ The invariant: no file named optimised.onnx is the original, and a trajectory ha
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiment.formatting import with_interval
 from rlflow.method import OptimisationResult
 from rlflow.onnx_io import save_model, to_onnx
 from rlflow.optimise.source import Source
@@ -37,7 +38,9 @@ class Delivery:
 
 def delivered(speed: Ratio, setting: Setting) -> Delivery:
     """Choose the policy's model if it runs faster than the original in that setting, beyond noise."""
-    told = f"{setting.replace('_', ' ')}, the policy's model runs {_told(speed)} times as fast"
+    told = (
+        f"{setting.replace('_', ' ')}, the policy's model runs {with_interval(speed.value, speed.ci95)} times as fast"
+    )
     if not beyond_noise(speed):
         return Delivery(ORIGINAL, f"{told}, which is within noise")
     return Delivery(OPTIMISED if speed.value > 1.0 else ORIGINAL, told)
@@ -57,7 +60,3 @@ def write_models(delivery: Delivery, result: OptimisationResult, source: Source,
     original = folder / f"{ORIGINAL}.onnx"
     source.save(original)
     return original
-
-
-def _told(speed: Ratio) -> str:
-    return f"{speed.value:.2f} [{speed.ci95_low:.2f}, {speed.ci95_high:.2f}]"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from experiment.comparison import ORIGINAL
+from experiment.formatting import with_interval
 from experiment.results import read_results
 from experiment.stage_summaries import gaps
 from rlflow.runtime.timing.statistics import Ratio, beyond_noise
@@ -86,7 +87,7 @@ def _saving(methods: Graphs) -> str:
 def _speed(methods: Graphs) -> str:
     row = methods["rlflow"]
     ratio = Ratio(row["latency_ratio_deployed"], *row["latency_ratio_deployed_ci95"])
-    told = f"{ratio.value:.2f} [{ratio.ci95_low:.2f}, {ratio.ci95_high:.2f}] times as fast"
+    told = f"{with_interval(ratio.value, ratio.ci95)} times as fast"
     noise = [] if beyond_noise(ratio) else ["noise"]
     return f"{told} ({'; '.join([*noise, _DELIVERED[row['delivered']]])})"
 

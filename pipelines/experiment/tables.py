@@ -7,6 +7,8 @@ graph and cost, and a column for each method.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from experiment.formatting import markdown_table, with_interval
+
 Metrics = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
@@ -16,11 +18,7 @@ def methods_of(metrics: Metrics) -> list[str]:
 
 
 def _ratio_with_interval(key: str) -> Callable[[Mapping[str, Any]], str]:
-    def cell(result: Mapping[str, Any]) -> str:
-        low, high = result[f"{key}_ci95"]
-        return f"{result[key]:.3f} [{low:.3f}, {high:.3f}]"
-
-    return cell
+    return lambda result: with_interval(result[key], result[f"{key}_ci95"], 3)
 
 
 _COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -39,15 +37,14 @@ _COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def markdown_table(metrics: Metrics) -> str:
+def evaluation_table(metrics: Metrics) -> str:
     """A Markdown table, one row per graph and method; ratios are original over optimised, with 95 % intervals."""
     header = ["graph", "method", *_COLUMNS]
     rows = []
     for graph, method, result in _results(metrics):
         cells = [cell(result) for cell in _COLUMNS.values()]
         rows.append([graph, method, *cells])
-    alignment = [":--", ":--", *("--:" for _ in _COLUMNS)]
-    return "".join("| " + " | ".join(row) + " |\n" for row in [header, alignment, *rows])
+    return markdown_table(header, rows, texts=2)
 
 
 _LEGEND = """
@@ -61,11 +58,11 @@ def headroom_table(metrics: Mapping[str, Mapping[str, Metrics]]) -> str:
     """A Markdown table of what every method saves, with its legend; `metrics` follows schema `headroom`."""
     by_place = {(graph, cost): methods for graph, costs in metrics.items() for cost, methods in costs.items()}
     compared = list(dict.fromkeys(method for methods in by_place.values() for method in methods))
-    rows = [["graph", "cost", *compared], [":--", ":--", *("--:" for _ in compared)]]
+    rows = []
     for (graph, cost), methods in by_place.items():
         cells = [_saving(methods[method]) if method in methods else "" for method in compared]
         rows.append([graph, cost, *cells])
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _LEGEND
+    return markdown_table(["graph", "cost", *compared], rows, texts=2) + _LEGEND
 
 
 def _saving(row: Mapping[str, Any]) -> str:
@@ -79,14 +76,13 @@ def _saving(row: Mapping[str, Any]) -> str:
 def cost_accuracy_table(metrics: Mapping[str, Mapping[str, Any]]) -> str:
     """A Markdown table of predicted runtimes beside measured ones; `metrics` follows schema `cost_accuracy`."""
     header = ["graph", "cost model ms", "end to end ms", "difference %", "regions alone, difference %", "A/A"]
-    rows = [header, [":--", *("--:" for _ in header[1:])]]
+    rows = []
     for graph, row in metrics.items():
-        low, high = row["control_ci95"]
-        control = f"{row['control']:.3f} [{low:.3f}, {high:.3f}]"
+        control = with_interval(row["control"], row["control_ci95"], 3)
         times = [f"{row[key]:.3f}" for key in ("cost_model_ms", "end_to_end_ms")]
         differences = [f"{row[key]:+.1f}" for key in ("difference_percent", "alone_difference_percent")]
         rows.append([graph, *times, *differences, control])
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _ACCURACY_LEGEND
+    return markdown_table(header, rows) + _ACCURACY_LEGEND
 
 
 _ACCURACY_LEGEND = """
@@ -99,7 +95,7 @@ def price_search_table(document: Mapping[str, Any]) -> str:
     """A Markdown table of what searches find by which prices; `document` follows schema `price_search`."""
     header = ["graph", "method", "measured saves %", "noise %", "predicted saves %", "share", "anew"]
     header += ["analytic's share", "measured s", "predicted s"]
-    rows = [header, [":--", ":--", *("--:" for _ in header[2:])]]
+    rows = []
     for graph, methods in document["graphs"].items():
         for method, row in methods.items():
             frozen, anew, searches = row["frozen"], row["anew"], row["searches"]
@@ -109,7 +105,7 @@ def price_search_table(document: Mapping[str, Any]) -> str:
             shares = [_share(prices["share_of_measured"][cost], prices["share_noise"][cost]) for prices, cost in places]
             times = [f"{searches[cost]['wall_time_s']:.1f}" for cost in ("measured", "predicted")]
             rows.append([graph, method, *saved, *shares, *times])
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _PRICE_SEARCH_LEGEND
+    return markdown_table(header, rows, texts=2) + _PRICE_SEARCH_LEGEND
 
 
 _PRICE_SEARCH_LEGEND = """
@@ -125,14 +121,14 @@ def learned_table(metrics: Metrics, together: Mapping[str, Any], evaluations: in
     `metrics` and `together` follow the schemas `learned` and `learned_summary`.
     """
     compared, name = methods_of(metrics), f"improvement_percent_{evaluations}"
-    rows = [["graph", *compared, "best known"], [":--", *("--:" for _ in compared), "--:"]]
+    rows = []
     for graph, methods in metrics.items():
         cells = [_with_arm(methods[method], name) if method in methods else "" for method in compared]
         known = together["best_known"][graph]
         rows.append([graph, *cells, f"{known['improvement_percent']:.2f} *{known['method']}*"])
     shares = together["gap_closed"][str(evaluations)]
     rows.append(["share of the gap", *(_with_arm(shares[m], "share") if m in shares else "" for m in compared), "1.00"])
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _LEARNED_LEGEND
+    return markdown_table(["graph", *compared, "best known"], rows) + _LEARNED_LEGEND
 
 
 _LEARNED_LEGEND = """
@@ -179,7 +175,7 @@ def _ratio(figures: Mapping[str, Any]) -> str:
     if figures["ratio"] is None:
         return "failed"
     interval = figures["ratio_interval"]
-    return f"{figures['ratio']:.3f}" + (f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
+    return with_interval(figures["ratio"], interval, 3) if interval else f"{figures['ratio']:.3f}"
 
 
 def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:

@@ -7,6 +7,8 @@
         graph = options_of("headroom")("graph", "bert")           a section of conf/, by its name
         graph_files({"bert": graph}, folder, processes=2)         the models of sections
 
+    run_cells("reward_study", settings, cells_of, run_cell, on_row, publish)         all that a study of cells does
+
 The invariant: what a study keeps in its folder is there until the study has ended well, and no longer.
 """
 
@@ -17,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import hydra
 from hydra import compose
@@ -29,8 +31,13 @@ from tracking.provenance import source_tags
 from tracking.run import Run, open_run
 from tracking.store import main_root, open_store
 
+from rlflow.cli.progress import progress_bar
 from rlflow.kept import fingerprint
 from rlflow.runtime.isolation import Limits, call_isolated
+from studies.runner import Row, check_complete, gathered, kept_rows
+
+T = TypeVar("T")
+K = TypeVar("K", bound=tuple[object, ...])
 
 OptionOf = Callable[[str, str], dict[str, Any]]
 """Of a group and a name: that option's section."""
@@ -64,6 +71,32 @@ def study_run(study: str, parameters: Mapping[str, Any]) -> Iterator[Run]:
     tags = {"stage": study, **source_tags(Path.cwd(), HydraConfig.get().overrides.task)}
     with open_run(open_store(), study, parameters=parameters, tags=tags) as run:
         yield run
+
+
+def run_cells(
+    study: str,
+    settings: Mapping[str, Any],
+    cells_of: Callable[[Path], Mapping[K, T]],
+    run_cell: Callable[[T], Row],
+    on_row: Callable[[Run, K, Row], str],
+    publish: Callable[[Mapping[K, Row]], Path],
+) -> None:
+    """Run the cells of a study one after another, publish the rows, and go on where a killed run was.
+
+    cells_of: given the folder of the checkpoint. on_row: logs a row, and says in a few words what it shows. publish:
+    writes the documents, and returns what the run keeps. A cell without a row is named by an `RLFlowError` at the end.
+    """
+    with (
+        checkpoint(study, settings) as folder,
+        study_run(study, settings) as run,
+        progress_bar(study.replace("_", " ")) as on_progress,
+    ):
+        cells = cells_of(folder)
+        kept = kept_rows(cells, run_cell, lambda _: settings["longest_s"], 1, folder)
+        rows = gathered(cells, kept, partial(on_row, run), on_progress)
+        if rows:
+            run.artifact(publish(rows))
+        check_complete(cells, rows)
 
 
 @contextmanager

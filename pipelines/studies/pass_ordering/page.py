@@ -14,11 +14,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from experiment.formatting import markdown_table, with_interval
+
 from rlflow.passes.agents.algorithms import ALGORITHMS
 from rlflow.passes.environment.rewards import REWARDS
 from rlflow.passes.environment.shaping import POTENTIALS
 from rlflow.runtime.timing.statistics import estimate
-from studies.paper.told import markdown_table, with_interval
 
 OBSERVED: Mapping[str, str] = {
     "counts": "(K + 1,) operations by type, as many types as the compiler's catalogue names and all others together",
@@ -98,7 +99,11 @@ def _by_family(entrant: str, figures: Mapping[str, Any]) -> list[str]:
 def _told(figure: Mapping[str, Any] | None, digits: int = 2) -> str:
     if figure is None:
         return ""
-    return with_interval(figure, digits) if len(figure["values"]) > 1 else f"{figure['value']:.{digits}f}"
+    return (
+        with_interval(figure["value"], figure["ci95"], digits)
+        if len(figure["values"]) > 1
+        else f"{figure['value']:.{digits}f}"
+    )
 
 
 def _read(entrants: Mapping[str, Any], agents: Sequence[str], first: Mapping[str, Any]) -> str:
@@ -176,7 +181,7 @@ def enhancements(entrants: Mapping[str, Any]) -> str:
     for name in compared:
         enhanced = _by_seed(entrants[name])
         change = estimate([enhanced[seed] - plain[seed] for seed in sorted(plain.keys() & enhanced.keys())])
-        rows.append([name, with_interval({"value": change.value, "ci95": change.ci95}, 2)])
+        rows.append([name, with_interval(change.value, change.ci95)])
     table = markdown_table(["", "against PPO, points of the count ratio"], rows)
     return f"The paper's enhancements, seed by seed:\n\n{table}\n"
 

@@ -22,7 +22,6 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError
 from rlflow.method import OnProgress
 from rlflow.passes.agents.config import config_of
-from rlflow.passes.agents.playing import PlayConfig
 from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig
 from rlflow.passes.environment.rewards import TimingConfig
 from rlflow.passes.worker import WorkerBackend
@@ -87,8 +86,7 @@ def main(config: DictConfig) -> None:
 
 def _cells(settings: Any, compiler: Compiler, split: Split, option_of: OptionOf) -> Iterator[tuple[CellKey, Cell]]:
     """Baselines by family, chance, and every agent; all agents of one seed before those of the next."""
-    played = {"play": read_config(PlayConfig, settings["effort"]["play"])}
-    effort = read_config(Effort, settings["effort"] | played)
+    effort = read_config(Effort, settings["effort"])
     episode = read_config(PassOrderingConfig, settings["episode"])
     for family, sources in split.held_out.items():
         yield ("baselines", family), BaselineCell(compiler, sources, effort)

@@ -61,16 +61,11 @@ def _unit(
 ) -> Unit:
     lesson = Lesson(
         name=f"{family}_{name}",
-        start=read_config(Start, _with_tuples(section.start)),
+        start=read_config(Start, section.start),
         expert=read_config(Expert, section.expert),
         gain=read_config(GainConfig, settings["gain"]),
-        play=read_config(TokenCollectionConfig, _with_tuples(settings["play"])),
+        play=read_config(TokenCollectionConfig, settings["play"]),
         seed=settings["seed"],
     )
     graph = {"kind": "zoo", "entry": family, "settings": section.model}
     return Unit(family, lesson, Subject(graph, cost_of(section.cost)), section.held_out)
-
-
-def _with_tuples(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a section as a dataclass that can be compared has it: YAML knows no tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in section.items()}

@@ -7,6 +7,8 @@ The figures go to data/results/price_search/metrics.json. The machine should be 
 graph that is done is kept until all are, so that a study which was killed goes on where it was.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,12 @@ from experiment.results import write_results
 from experiment.tables import price_search_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
-from tracking.run import numbers
+from tracking.run import Run, numbers
 
-from rlflow.cli.progress import progress_bar
 from rlflow.method import Budget
 from studies.price_search.cases import FROZEN, PREDICTED, Aims, Case, Key, Row, run_case, summary, time_ratio
 from studies.price_search.documents import PriceSearch
-from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
-from studies.runner import check_complete, gathered, kept_rows
+from studies.program import graph_files, options_of, run_cells, study_program
 from studies.search_task import SearchTask
 
 RESULTS = Path("data/results/price_search")
@@ -30,27 +30,19 @@ RESULTS = Path("data/results/price_search")
 @study_program("price_search")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    with (
-        checkpoint("price_search", settings) as folder,
-        study_run("price_search", settings) as run,
-        progress_bar("price search") as on_progress,
-    ):
-        cases = _cases(settings, options_of("price_search"), folder)
-
-        def on_row(key: Key, row: Row) -> str:
-            run.log(0, numbers({"/".join(key): row}))
-            return _said(row)
-
-        kept = kept_rows(cases, run_case, lambda case: settings["longest_s"], 1, folder)
-        rows = gathered(cases, kept, on_row, on_progress)
-        if rows:
-            _publish(summary(rows, Aims(**settings["aims"])))
-            run.artifact(RESULTS)
-        check_complete(cases, rows)
+    run_cells(
+        "price_search",
+        settings,
+        partial(_cases, settings),
+        run_case,
+        _logged,
+        partial(_publish, Aims(**settings["aims"])),
+    )
 
 
-def _cases(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Case]:
+def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
     """The searches of the study, by graph and method."""
+    option_of = options_of("price_search")
     graphs = graph_files({graph: option_of("graph", graph) for graph in settings["graphs"]}, folder, processes=1)
     costs = {name: cost_context_of(option_of("cost", cost)) for name, cost in settings["costs"].items()}
     cases = {}
@@ -66,14 +58,17 @@ def _cases(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Case]:
     return cases
 
 
-def _said(row: Row) -> str:
-    """A search's result in a few words."""
+def _logged(run: Run, key: Key, row: Row) -> str:
+    """Log a row, and tell it in a few words."""
+    run.log(0, numbers({"/".join(key): row}))
     share = row[FROZEN]["share_of_measured"][PREDICTED]
     found = "nothing to find" if share is None else f"a share of {share:.3f}"
     return f"{found} in {time_ratio(row, PREDICTED):.3f} of the time"
 
 
-def _publish(document: dict[str, Any]) -> None:
+def _publish(aims: Aims, rows: Mapping[Key, Row]) -> Path:
+    document = summary(rows, aims)
     RESULTS.mkdir(parents=True, exist_ok=True)
     write_results(RESULTS / "metrics.json", PriceSearch, document)
     (RESULTS / "table.md").write_text(price_search_table(document))
+    return RESULTS

@@ -12,9 +12,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from experiment.formatting import rendered
 
 from rlflow.cost.region_record import GraphRecord, RegionRecord, RewriteRecord
 from rlflow.runtime.timing.batches import FragmentTiming
@@ -110,88 +112,4 @@ def _quantile(values: Sequence[float], percent: int) -> float | None:
 
 def data_sheet(document: Mapping[str, Any]) -> str:
     """Return the sheet of a published document, in Markdown."""
-    left_out = ", ".join(f"{count} {reason}" for reason, count in document["left_out"].items()) or "none"
-    return _SHEET.format(
-        **{key: document[key] for key in ("regions", "rewrites", "graphs", "configurations", "hardware", "protocol")},
-        pace_ms=document["pace_ms"],
-        seconds=document["seconds_per_price"],
-        gathered=document["gathered"],
-        refused=document["refused"],
-        left_out=left_out,
-        quantiles=", ".join(f"{value:.3g} ({q} %)" for q, value in document["ms_quantiles"].items()),
-        families="\n".join(
-            f"| {name} | {' | '.join(str(n) for n in of.values())} |" for name, of in document["families"].items()
-        ),
-        operators=", ".join(f"{op} {count}" for op, count in document["operators"].items()),
-        noise="\n".join(_noise_row(size, noise) for size, noise in document["noise"].items()),
-    )
-
-
-def _noise_row(size: str, noise: Mapping[str, Any]) -> str:
-    cells = [size.replace("_", " "), str(noise["regions"]), *(_cell(noise[key]) for key in _NOISE_COLUMNS)]
-    return f"| {' | '.join([*cells, str(noise['cases'])])} |"
-
-
-def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-_NOISE_COLUMNS = (
-    "sigma_percent_median",
-    "sigma_percent_p90",
-    "again_percent_median",
-    "again_percent_p90",
-    "again_percent_median_without_probe",
-    "again_within_two_sigma",
-)
-_SHEET = """\
-# Measured regions
-
-The data on which the price model is trained: {regions} distinct regions of graphs, each timed in ONNX Runtime. Made by
-`make study NAME=prices` (`conf/study/prices.yaml`), which writes this page as well.
-
-- `regions.jsonl.xz`: one region a line. `graph` is its text (`rlflow.ir.text`) without names; of weights it has the
-  types, and in `values` those of small constants and of integers. `ms` and `sigma_ms`, one standard error, are at the
-  pace at which the probe takes {pace_ms:.4f} ms; `probe_ms` is what the probe took beside it. `family` and
-  `configuration` tell where it was met first.
-- `rewrites.jsonl.xz`: {rewrites} rewrites, as the regions before and after, by signature.
-- `graphs.jsonl.xz`: {graphs} whole graphs as the regions that they consist of: of {configurations} configurations the
-  original, and what searches made of it under two analytic costs (`variant`).
-
-`rlflow.cost.region_record` reads all three.
-
-## Where they come from
-
-Models of the zoo with drawn weights, and what rewrites with the whole library made of them: every single rewrite of the
-original and of the searches' ends, and random walks from these. A region is what ONNX Runtime might fuse
-(`rlflow.cost.regions`). Of {gathered} distinct regions gathered, those with new operators, shapes and wirings were
-timed first. Left out: regions of mere views; too large, too long or of unknown size: {left_out}; refused by ONNX
-Runtime: {refused}.
-
-| family | regions | rewrites | graphs |
-|---|---|---|---|
-{families}
-
-Regions by operator: {operators}.
-
-## How they were timed
-
-- Machine: {hardware}.
-- Protocol {protocol}: `rlflow.runtime.timing.batches`, cold weights and warm activations, {seconds:.3f} s a price.
-- Milliseconds by quantile: {quantiles}.
-
-Noise in percent of the time, by the size of the region: the sigma that is written beside each; the difference of two
-timings of a region in batches that lay far apart, with the probe and without; and the share of those that differ by
-less than twice the sigma of their difference.
-
-| size | regions | sigma, median | p90 | again, median | p90 | without the probe | within 2 sigma | timed twice |
-|---|---|---|---|---|---|---|---|---|
-{noise}
-
-## What is missing
-
-One machine, one version of ONNX Runtime, one thread, float32. Regions that two families share are under the first one's
-name alone: leave those out that the `graphs` and `rewrites` of a family name, not only its own. Dynamic sizes are not
-in it, and nodes that the library carries verbatim are not, nor models that nobody has in the zoo. Rewrites at random
-are more frequent here than in a search.
-"""
+    return rendered(Path(__file__).with_suffix(".md.j2"), document)

@@ -7,23 +7,23 @@ The figures go to data/results/reward_study/metrics.json. A training that is don
 which was killed goes on where it was. It wants a quiet machine.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
-from tracking.run import numbers
+from tracking.run import Run, numbers
 
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
-from rlflow.cli.progress import progress_bar
 from rlflow.environments import RewardConfig
 from rlflow.world_model.settings import read_config
-from studies.program import checkpoint, graph_files, options_of, study_program, study_run
+from studies.program import graph_files, options_of, run_cells, study_program
 from studies.reward_study.cases import Case, Key, Row, TimingConfig, run_case, summary
 from studies.reward_study.documents import RewardStudy
-from studies.runner import check_complete, gathered, kept_rows
 
 RESULTS = Path("data/results/reward_study")
 
@@ -31,25 +31,7 @@ RESULTS = Path("data/results/reward_study")
 @study_program("reward_study")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    with (
-        checkpoint("reward_study", settings) as folder,
-        study_run("reward_study", settings) as run,
-        progress_bar("reward study") as on_progress,
-    ):
-        cases = _cases(settings, folder)
-
-        def on_row(key: Key, row: Row) -> str:
-            graph, reward, _ = key
-            run.log(cases[key].seed, numbers({graph: {reward: row}}))
-            return _said(row)
-
-        kept = kept_rows(cases, run_case, lambda case: settings["longest_s"], 1, folder)
-        rows = gathered(cases, kept, on_row, on_progress)
-        if rows:
-            RESULTS.mkdir(parents=True, exist_ok=True)
-            write_results(RESULTS / "metrics.json", RewardStudy, summary(rows))
-            run.artifact(RESULTS)
-        check_complete(cases, rows)
+    run_cells("reward_study", settings, partial(_cases, settings), run_case, _logged, _publish)
 
 
 def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
@@ -77,7 +59,15 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
     }
 
 
-def _said(row: Row) -> str:
-    """A training's result in a few words."""
+def _logged(run: Run, key: Key, row: Row) -> str:
+    """Log a row, and tell it in a few words."""
+    graph, reward, seed = key
+    run.log(int(seed), numbers({graph: {reward: row}}))
     ratio = row["latency"]["deployed"]["ratio"]["value"]
     return f"{ratio:.3f} times as fast after {row['training_s']:.0f} s"
+
+
+def _publish(rows: Mapping[Key, Row]) -> Path:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_results(RESULTS / "metrics.json", RewardStudy, summary(rows))
+    return RESULTS

@@ -7,22 +7,22 @@ The figures go to data/results/sample_efficiency/metrics.json. A graph and seed 
 that a study which was killed goes on where it was.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
-from tracking.run import numbers
+from tracking.run import Run, numbers
 
 from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
-from rlflow.cli.progress import progress_bar
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
-from studies.program import checkpoint, graph_files, options_of, study_program, study_run
-from studies.runner import check_complete, gathered, kept_rows
+from studies.program import graph_files, options_of, run_cells, study_program
 from studies.sample_efficiency.cases import Case, Key, Row, run_case, summary
 from studies.sample_efficiency.documents import SampleEfficiency
 
@@ -32,24 +32,7 @@ RESULTS = Path("data/results/sample_efficiency")
 @study_program("sample_efficiency")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    with (
-        checkpoint("sample_efficiency", settings) as folder,
-        study_run("sample_efficiency", settings) as run,
-        progress_bar("sample efficiency") as on_progress,
-    ):
-        cases = _cases(settings, folder)
-
-        def on_row(key: Key, row: Row) -> str:
-            run.log(cases[key].seed, numbers({key[0]: row}))
-            return _said(row)
-
-        kept = kept_rows(cases, run_case, lambda case: settings["longest_s"], 1, folder)
-        rows = gathered(cases, kept, on_row, on_progress)
-        if rows:
-            RESULTS.mkdir(parents=True, exist_ok=True)
-            write_results(RESULTS / "metrics.json", SampleEfficiency, summary(rows))
-            run.artifact(RESULTS)
-        check_complete(cases, rows)
+    run_cells("sample_efficiency", settings, partial(_cases, settings), run_case, _logged, _publish)
 
 
 def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
@@ -79,7 +62,15 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
     }
 
 
-def _said(row: Row) -> str:
-    """A training's result in a few words."""
+def _logged(run: Run, key: Key, row: Row) -> str:
+    """Log a row, and tell it in a few words."""
+    graph, seed = key
+    run.log(int(seed), numbers({graph: row}))
     share = row["share_of_interactions"]
     return "never as good" if share is None else f"as good after {share:.3f} of the real steps"
+
+
+def _publish(rows: Mapping[Key, Row]) -> Path:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_results(RESULTS / "metrics.json", SampleEfficiency, summary(rows))
+    return RESULTS

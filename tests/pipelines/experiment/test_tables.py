@@ -1,10 +1,10 @@
-from experiment.tables import headroom_table, learned_table, markdown_table, methods_of
+from experiment.tables import evaluation_table, headroom_table, learned_table, methods_of
 
 METHODS = ("original", "random", "greedy", "backtracking", "rlflow")
 
 
 def test_the_markdown_table_says_what_the_metrics_say(evaluation):
-    lines = markdown_table(evaluation).splitlines()
+    lines = evaluation_table(evaluation).splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert len({len(row) for row in cells}) == 1
     assert [tuple(row[:2]) for row in cells[2:]] == [
