@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from tracking.composition import compose_configuration
 from tracking.factories import graph_of
 
-from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
+from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.training import train_on_candidates, trial
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess

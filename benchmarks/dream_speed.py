@@ -1,7 +1,7 @@
 """Throughput of both dreams: imagined steps a second without a policy, and with PPO's policy and updates.
 
 Prints one JSON object. The models are untrained and of the default size, as fast as fitted ones. The pooled dream has
-20 rules that always match and 200 locations; the one over match tokens begins with 55 kinds of matches, and a rewrite
+20 rules that always match and 200 locations; the one over match tokens begins with 55 classes of matches, and a rewrite
 has ten in its birth set, as on a GPT-2 of two layers. Run on a quiet machine:
 `OMP_NUM_THREADS=1 python benchmarks/dream_speed.py`.
 """
@@ -15,24 +15,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from rlflow.agents.pooled import dream_training as pooled_training
-from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
+from rlflow.agents.graph_level import dream_training as pooled_training
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.match_level.dream_training import MatchLevelDream, train_in_dream
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.representation.vocabulary import PADDING, Vocabulary
 from rlflow.world_model.dream_env import DreamEnv
-from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.pooled.dream_env import Starts
-from rlflow.world_model.pooled.mdn_rnn import State
-from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
-from rlflow.world_model.tokens.birth_sets import NONE, BirthSets
-from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
-from rlflow.world_model.tokens.imagination import KindStates
-from rlflow.world_model.tokens.knowledge import Knowledge
-from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
-from rlflow.world_model.tokens.starts import TokenStarts
-from rlflow.world_model.tokens.token_encoder import TokenReading
+from rlflow.world_model.graph_level.dream_env import Starts
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
+from rlflow.world_model.graph_level.mdn_rnn import State
+from rlflow.world_model.graph_level.model import GraphLevelModel, WorldModelArguments
+from rlflow.world_model.match_level.imagination import ClassStates
+from rlflow.world_model.match_level.match_deltas import NONE, MatchDeltas
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
+from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
+from rlflow.world_model.match_level.precomputed import PrecomputedModel
+from rlflow.world_model.match_level.starts import TokenStarts
+from rlflow.world_model.match_level.token_encoder import TokenReading
 
 RULES, LOCATIONS = 20, 200
 TOKENS, SETS, STARTS, KINDS, LISTED = 8000, 2000, 1000, 55, 10
@@ -43,7 +43,7 @@ TARGETS = {
 OnRound = Callable[..., None]
 
 
-def untrained_model() -> tuple[WorldModel, Starts]:
+def untrained_model() -> tuple[GraphLevelModel, Starts]:
     """A world model in which episodes run to the horizon, and the state in which they start."""
     torch.manual_seed(0)
     arguments = WorldModelArguments(
@@ -51,9 +51,9 @@ def untrained_model() -> tuple[WorldModel, Starts]:
         library_hash="",
         max_locations=LOCATIONS,
         vocabulary=Vocabulary((PADDING, *map(str, range(49))), tuple(map(str, range(16)))),
-        config=WorldModelConfig(),
+        config=GraphLevelModelConfig(),
     )
-    model = WorldModel(arguments).eval().requires_grad_(False)
+    model = GraphLevelModel(arguments).eval().requires_grad_(False)
     torch.nn.init.constant_(model.memory.terminated_table.weight, -100.0)
     hidden = (torch.zeros(1, 256), torch.zeros(1, 256))
     starts = Starts(
@@ -64,7 +64,7 @@ def untrained_model() -> tuple[WorldModel, Starts]:
     return model, starts
 
 
-def token_dream(num_envs: int) -> TokenDream:
+def token_dream(num_envs: int) -> MatchLevelDream:
     """A dream over tokens drawn at random: one match of each birth set is born, the others turn if they are there."""
     generator = torch.Generator().manual_seed(0)
 
@@ -73,14 +73,16 @@ def token_dream(num_envs: int) -> TokenDream:
 
     torch.manual_seed(0)
     vocabulary = Vocabulary((PADDING, *map(str, range(49))), tuple(map(str, range(16))))
-    model = TokenWorldModel(TokenModelArguments(vocabulary, "", TokenModelConfig())).eval().requires_grad_(False)
+    model = (
+        MatchLevelModel(MatchLevelModelArguments(vocabulary, "", MatchLevelModelConfig())).eval().requires_grad_(False)
+    )
     last = model.memory.gone[-1]
     assert isinstance(last, torch.nn.Linear)
     last.bias[0] = 100.0  # nothing ends: the kinds do not run out
 
-    largest, config = model.arguments.config.largest_birth_set, TokenDreamConfig(num_envs=num_envs)
+    largest, config = model.arguments.config.largest_birth_set, MatchLevelDreamConfig(num_envs=num_envs)
     listed = torch.arange(largest) < LISTED
-    sets = BirthSets(
+    sets = MatchDeltas(
         parent=below(TOKENS, SETS),
         seen=torch.ones(SETS),
         token=torch.where(listed, below(TOKENS, SETS, largest), NONE),
@@ -90,11 +92,11 @@ def token_dream(num_envs: int) -> TokenDream:
     )
     embedding = torch.randn(TOKENS, model.arguments.config.encoder_width, generator=generator)
     columns = {name: torch.zeros(TOKENS) for name in TokenReading._fields} | {"embedding": embedding}
-    knowledge = Knowledge.of(model.memory, TokenReading(**columns), sets, config.candidates)
+    knowledge = PrecomputedModel.of(model.memory, TokenReading(**columns), sets, config.candidates)
 
     places = config.max_kinds
     percent = torch.full((STARTS,), 100.0)
-    states = KindStates(
+    states = ClassStates(
         token=below(TOKENS, STARTS, places),
         count=(1 + below(12, STARTS, places)) * (torch.arange(places) < KINDS),
         distance=below(FAR_AWAY + 1, STARTS, places, places).to(torch.int8),
@@ -103,7 +105,7 @@ def token_dream(num_envs: int) -> TokenDream:
         begun=percent,
         unit=torch.ones(STARTS),
     )
-    return TokenDream(model, knowledge, TokenStarts(states, torch.ones(STARTS, dtype=torch.bool)), config)
+    return MatchLevelDream(model, knowledge, TokenStarts(states, torch.ones(STARTS, dtype=torch.bool)), config)
 
 
 def steps_per_s(env: DreamEnv, act: Callable[[], np.ndarray], steps: int = 300) -> float:
@@ -127,7 +129,7 @@ def updated_steps_per_s(train: Callable[[OnRound], object], per_update: int) -> 
 def pooled_figures(num_envs: int, updates: int = 6) -> dict[str, float]:
     """Both figures of the dream of one vector, with the default controller."""
     model, starts = untrained_model()
-    dream = pooled_training.PooledDream(model, starts, DreamConfig(num_envs=num_envs))
+    dream = pooled_training.PooledDream(model, starts, GraphLevelDreamConfig(num_envs=num_envs))
     actions = np.zeros((num_envs, 2), dtype=np.int64)
     per_update = num_envs * ControllerConfig().steps_per_update
     config = ControllerConfig(total_steps=updates * per_update)
@@ -145,8 +147,8 @@ def token_figures(num_envs: int, updates: int = 12) -> dict[str, float]:
     """Both figures of the dream over match tokens, with the default controller."""
     dream = token_dream(num_envs)
     env = dream.env(seed=0)
-    per_update = num_envs * TokenControllerConfig().steps_per_update
-    config = TokenControllerConfig(total_steps=updates * per_update)
+    per_update = num_envs * MatchLevelControllerConfig().steps_per_update
+    config = MatchLevelControllerConfig(total_steps=updates * per_update)
     return {
         "dream_steps_per_s": steps_per_s(env, lambda: (env.states["count"] > 0).int().argmax(dim=1).numpy()),
         "ppo_steps_per_s": updated_steps_per_s(
@@ -159,8 +161,8 @@ def main() -> None:
     """Measure both dreams for two batch sizes; the targets are for the default one."""
     torch.set_num_threads(1)
     measured: dict[str, tuple[int, Callable[[int], dict[str, float]]]] = {
-        "pooled": (DreamConfig().num_envs, pooled_figures),
-        "tokens": (TokenDreamConfig().num_envs, token_figures),
+        "pooled": (GraphLevelDreamConfig().num_envs, pooled_figures),
+        "tokens": (MatchLevelDreamConfig().num_envs, token_figures),
     }
     report: dict[str, Any] = {"threads": torch.get_num_threads()}
     for name, (size, figures_of) in measured.items():

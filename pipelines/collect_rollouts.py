@@ -12,7 +12,7 @@ from typing import Any
 
 from experiment.documents import CollectRollouts
 from experiment.results import write_results
-from experiment.rollouts import pooled, tokens
+from experiment.rollouts import graph_level, match_level
 from experiment.stage_summaries import of_rollouts, write_summary
 from tracking.factories import cost_model_of, each_priced_graph
 from tracking.share import Share
@@ -22,14 +22,16 @@ from rlflow.cost.base import CostModel
 from rlflow.cost.measured import MeasuredCost
 from rlflow.errors import InputError
 
-WRITE_ROLLOUTS = {"pooled": pooled.write_rollouts, "tokens": tokens.write_rollouts}
+WRITE_ROLLOUTS = {"graph_level": graph_level.write_rollouts, "match_level": match_level.write_rollouts}
 OnEpisode = Callable[[int, float, float], None]
 
 
 def play(stage: Stage, share: Share) -> None:
     """Play a worker's share of the episodes on each graph; the stage finds them among its checkpoints."""
-    if stage.settings["formulation"] != "tokens":
-        raise InputError("workers share episodes over match tokens alone: choose world_model=tokens, or one worker")
+    if stage.settings["formulation"] != "match_level":
+        raise InputError(
+            "workers share episodes over match tokens alone: choose world_model=match_level, or one worker"
+        )
     cost_model = cost_model_of(stage.settings["cost"])
     if isinstance(cost_model, MeasuredCost):
         raise InputError("no two workers measure the same prices: choose cost=predicted, or one worker")
@@ -48,7 +50,7 @@ def collect_rollouts(stage: Stage) -> None:
 
 def _play(stage: Stage, cost_model: CostModel, share: Share) -> None:
     with _watched(stage) as on_episode:
-        tokens.collected(stage, cost_model, on_episode, share)
+        match_level.collected(stage, cost_model, on_episode, share)
 
 
 def _collect(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from experiment import comparison, figures, plot_rows
 from experiment.comparison import Contender, Outcome
-from experiment.controllers import pooled, tokens
+from experiment.controllers import graph_level, match_level
 from experiment.delivery import OPTIMISED, Delivery, delivered, write_models
 from experiment.documents import Evaluate, RulesApplied
 from experiment.results import read_results, write_results
@@ -26,9 +26,9 @@ from tracking.factories import model_of, priced, save_prices
 from tracking.registry import Price, register_onnx
 from tracking.stage import Stage, pipeline_stage
 
-from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
-from rlflow.agents.tokens.match_level_search import MatchLevelSearch
-from rlflow.agents.tokens.token_policy import shipped
+from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
+from rlflow.agents.match_level.guide import shipped
+from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.cost.base import CostModel
 from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
@@ -42,7 +42,10 @@ from rlflow.show.picture_file import save
 RESULTS = "data/results/evaluate"
 ROUNDS = ("data/results/rounds/first", "data/results")
 Policy = GraphLevelSearch | MatchLevelSearch
-POLICIES: dict[str, Callable[[Stage, CostModel], Policy]] = {"pooled": pooled.policy_of, "tokens": tokens.policy_of}
+POLICIES: dict[str, Callable[[Stage, CostModel], Policy]] = {
+    "graph_level": graph_level.policy_of,
+    "match_level": match_level.policy_of,
+}
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph
 
 

@@ -7,15 +7,15 @@ from experiment.curves import Curves
 from experiment.documents import FitWorldModel, TrainingCurves
 from experiment.results import write_results
 from experiment.stage_summaries import of_world_model, write_summary
-from experiment.world_models import pooled, tokens
+from experiment.world_models import graph_level, match_level
 from tracking.stage import Stage, pipeline_stage
 
 from rlflow.show.picture_file import save
 from rlflow.world_model.held_out import split_episodes
 
-FITS: dict[str, Any] = {"pooled": pooled.PooledFit, "tokens": tokens.TokenFit}
-CURVES = {"pooled": pooled.CURVES, "tokens": tokens.CURVES}
-DRAWN = {"pooled": pooled.DRAWN, "tokens": tokens.DRAWN}
+FITS: dict[str, Any] = {"graph_level": graph_level.GraphLevelFit, "match_level": match_level.MatchLevelFit}
+CURVES = {"graph_level": graph_level.CURVES, "match_level": match_level.CURVES}
+DRAWN = {"graph_level": graph_level.DRAWN, "match_level": match_level.DRAWN}
 
 
 @pipeline_stage

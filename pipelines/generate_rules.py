@@ -47,7 +47,7 @@ def generate_rules(stage: Stage) -> None:
 
     cost_model, keep_prices = priced(stage)
     chosen: dict[str, RuleSet] = {}
-    if stage.settings["formulation"] == "pooled":  # a policy over match tokens acts with all rules
+    if stage.settings["formulation"] == "graph_level":  # a policy over match tokens acts with all rules
         chosen = stage.each_graph(partial(_choose, library=library, cost_model=cost_model, keep_prices=keep_prices))
     for graph, rules in chosen.items():
         rules.save(stage.output(f"data/rules/{graph}/rule_set.json"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiment import figures, plot_rows
-from experiment.controllers import pooled, tokens
+from experiment.controllers import graph_level, match_level
 from experiment.documents import TemperatureSweep
 from experiment.results import write_results
 from experiment.stage_summaries import of_sweep, write_summary
@@ -24,7 +24,7 @@ from rlflow.runtime.timing.statistics import estimate
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/temperature_sweep"
-SCHOOLS = {"pooled": pooled.school_of, "tokens": tokens.school_of}
+TRAINERS = {"graph_level": graph_level.school_of, "match_level": match_level.school_of}
 
 
 @pipeline_stage
@@ -46,11 +46,11 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None],
     sweep = stage.settings["sweep"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
-        school = SCHOOLS[stage.settings["formulation"]](stage, cost_model)
+        trainer = TRAINERS[stage.settings["formulation"]](stage, cost_model)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
     trainings = pool.map(
         _trained,
-        [school.shortened(sweep["training_share"], temperature).train for temperature, _ in jobs],
+        [trainer.shortened(sweep["training_share"], temperature).train for temperature, _ in jobs],
         [seed for _, seed in jobs],
         [stage.checkpoint / f"{temperature}-{seed}.pt" for temperature, seed in jobs],
     )
@@ -61,15 +61,15 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None],
             with open_child(stage.run, name, parameters={"temperature": temperature, "seed": seed}) as child:
                 for number_of_round, metrics in course:
                     child.log(number_of_round, metrics)
-                real = school.real_score_percent(training.controller)
+                real = trainer.real_score_percent(training.controller)
                 child.log(0, {"dream_score_percent": training.score_percent, "real_score_percent": real})
             scores[temperature].append((training.score_percent, real))
             keep_prices()
             on_progress(number / len(jobs), f"temperature {temperature}, seed {seed}")
     return {
         "points": [_point(temperature, scores[temperature], sweep["seeds"]) for temperature in sweep["temperatures"]],
-        "random_score_percent": school.random_percent,
-        "random_episodes": school.random_episodes,
+        "random_score_percent": trainer.random_percent,
+        "random_episodes": trainer.random_episodes,
     }
 
 

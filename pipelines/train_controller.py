@@ -1,11 +1,11 @@
-"""Train the policy inside the dream, score it on the real graph, and write down the ways that it takes there."""
+"""Train the policy inside the dream, score it on the real graph, and write down its trajectories there."""
 
 from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
 from experiment import figures, plot_rows
-from experiment.controllers import pooled, tokens
+from experiment.controllers import graph_level, match_level
 from experiment.curves import Curves
 from experiment.documents import TrainController, TrainingCurves
 from experiment.results import write_results
@@ -18,7 +18,7 @@ from rlflow.schemas.figures import Figure
 from rlflow.show.picture_file import save
 from rlflow.trajectory import record
 
-SCHOOLS = {"pooled": pooled.school_of, "tokens": tokens.school_of}
+TRAINERS = {"graph_level": graph_level.school_of, "match_level": match_level.school_of}
 CURVES = {
     "return_percent": "% in the dream",
     "best_return_percent": "% in the dream",
@@ -55,18 +55,18 @@ def _train(
     settings = stage.settings["controller"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
-        whole = SCHOOLS[stage.settings["formulation"]](stage, cost_model)
-    school = whole.shortened(settings["training_share"], settings["dream"]["temperature"])
+        whole = TRAINERS[stage.settings["formulation"]](stage, cost_model)
+    trainer = whole.shortened(settings["training_share"], settings["dream"]["temperature"])
     with stage.progress(f"{stage.graph}, updates") as on_progress:
 
         def on_round(number: int, metrics: dict[str, float]) -> None:
             curves.add(number, metrics)
             stopwatch.tick()
             stage.log(number, metrics)
-            on_progress(number / school.rounds, f"{metrics.get('return_percent', 0.0):.1f} %")
+            on_progress(number / trainer.rounds, f"{metrics.get('return_percent', 0.0):.1f} %")
 
-        training = school.train(
-            seed=stage.seed, checkpoint=stage.checkpoint / "training.pt", on_round=on_round, judge=school.judge
+        training = trainer.train(
+            seed=stage.seed, checkpoint=stage.checkpoint / "training.pt", on_round=on_round, judge=trainer.judge
         )
     training_s = stopwatch.tick()
     keep_prices()
@@ -75,14 +75,14 @@ def _train(
     training.controller.save(policy)
     with stage.progress(f"{stage.graph}, episodes of the policy") as on_progress:
         on_progress(0.0, "on the graph")
-        alone = school.judge(training.controller)
+        alone = trainer.judge(training.controller)
         on_progress(0.5, "on the graph")
-        visits = school.visits(training.controller)
+        visits = trainer.visits(training.controller)
     record.save(visits.trajectories, policy / "ways.jsonl")
     metrics = {
-        "updates": school.rounds,
-        "dream_steps": school.dream_steps,
-        "dream_steps_per_s": school.dream_steps / training_s,
+        "updates": trainer.rounds,
+        "dream_steps": trainer.dream_steps,
+        "dream_steps_per_s": trainer.dream_steps / training_s,
         "temperature": settings["dream"]["temperature"],
         "dream_score_percent": Figure(
             training.score_percent,
@@ -90,7 +90,7 @@ def _train(
             "untrained",
             settings["dream"]["num_envs"],
         ).to_json(),
-        "real_score_percent": Figure(alone.score_percent, school.random_percent, "random", 1).to_json(),
+        "real_score_percent": Figure(alone.score_percent, trainer.random_percent, "random", 1).to_json(),
         "real_interactions": training.rewrites + alone.rewrites + visits.rewrites,
         "training_s": training_s,
         "seed": stage.seed,

@@ -31,7 +31,7 @@ def with_interval(value: float, interval: Sequence[float], digits: int = 2) -> s
     return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def names_told(names: Iterable[str]) -> str:
+def names_text(names: Iterable[str]) -> str:
     """Return names with commas between them, or that there are none."""
     return ", ".join(names) or "none"
 
@@ -45,6 +45,6 @@ def rendered(template: Path, values: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"number": format, "names": names_told}
+    environment.filters |= {"number": format, "names": names_text}
     environment.globals |= {"markdown_table": markdown_table, "row": table_row, "with_interval": with_interval}
     return environment.get_template(template.name).render(values)

@@ -5,9 +5,9 @@ import torch
 from support.world_models import SMALL, small_dream, small_rollouts
 
 from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.pooled.dream_env import PooledDreamEnv
-from rlflow.world_model.pooled.model import WorldModel
-from rlflow.world_model.pooled.trainer import fit_world_model
+from rlflow.world_model.graph_level.dream_env import GraphLevelDreamEnv
+from rlflow.world_model.graph_level.model import GraphLevelModel
+from rlflow.world_model.graph_level.trainer import fit_world_model
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -21,10 +21,10 @@ def rollouts() -> Rollouts:
 
 
 @pytest.fixture(scope="session")
-def world_model(rollouts: Rollouts) -> WorldModel:
+def world_model(rollouts: Rollouts) -> GraphLevelModel:
     return fit_world_model(rollouts, SMALL, seed=0)
 
 
 @pytest.fixture
-def dream(world_model: WorldModel, rollouts: Rollouts) -> PooledDreamEnv:
+def dream(world_model: GraphLevelModel, rollouts: Rollouts) -> GraphLevelDreamEnv:
     return small_dream(world_model, rollouts)

@@ -41,7 +41,7 @@ def same(first: Collection, second: Collection) -> bool:
 
 
 def test_episodes_are_not_vacuous(collected: Collection):
-    """Both ways to end, rewrites that change the cost, and graphs that are met twice."""
+    """Both trajectories to end, rewrites that change the cost, and graphs that are met twice."""
     ends = [bool(episode.terminated[-1]) for episode in collected.episodes]
     assert len(ends) == CONFIG.episodes
     assert set(ends) == {True, False}
@@ -144,10 +144,10 @@ def test_episodes_are_added_to_those_before(collected: Collection, tmp_path: Pat
 
 def test_episodes_begin_on_the_ways_that_are_given(collected: Collection):
     """Anywhere on them; what is recorded leads there from the start."""
-    ways = [trajectory for trajectory in collected.trajectories if len(trajectory.steps) > 2]
-    found = collect(new_env(), replace(CONFIG, episodes=12), seed=5, ways=ways)
+    trajectories = [trajectory for trajectory in collected.trajectories if len(trajectory.steps) > 2]
+    found = collect(new_env(), replace(CONFIG, episodes=12), seed=5, trajectories=trajectories)
     graph, rewriter = from_onnx(zoo.build("tiny_merge")), Rewriter(library.load().rules)
-    on_ways = {step.hash for way in ways for step in way.steps} | {structural_hash(graph)}
+    on_ways = {step.hash for way in trajectories for step in way.steps} | {structural_hash(graph)}
     hashes = list(found.places)
     begun = [hashes[episode.graph_index[0]] for episode in found.episodes]
     assert set(begun) <= on_ways

@@ -10,15 +10,15 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from support.slot_dream import SlotDream, SlotPolicy
 
-from rlflow.agents.config import PPOConfig
+from rlflow.agents.graph_level.controller import ControllerArguments
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.graph_level.factored_policy import FactoredPolicy
 from rlflow.agents.maskable_ppo import train_policy
-from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import ControllerArguments
-from rlflow.agents.pooled.factored_policy import FactoredPolicy
+from rlflow.agents.ppo_config import PPOConfig
 from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.pooled.config import DreamConfig
-from rlflow.world_model.pooled.dream_env import PooledDreamEnv, visited_states
-from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.graph_level.dream_env import GraphLevelDreamEnv, visited_states
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
+from rlflow.world_model.graph_level.model import GraphLevelModel
 
 Train = Callable[..., MaskableActorCriticPolicy]
 
@@ -30,12 +30,12 @@ class Interrupted(Exception):
 
 
 @pytest.fixture
-def pooled(world_model: WorldModel, rollouts: Rollouts) -> Train:
+def pooled(world_model: GraphLevelModel, rollouts: Rollouts) -> Train:
     """Trains a controller over (rule, location) in a dream that is built anew: flat observations."""
-    starts, dream = visited_states(world_model, rollouts), DreamConfig(num_envs=8, max_steps=12)
+    starts, dream = visited_states(world_model, rollouts), GraphLevelDreamConfig(num_envs=8, max_steps=12)
 
     def train(config: PPOConfig, **settings: Any) -> MaskableActorCriticPolicy:
-        env = PooledDreamEnv(world_model, starts, dream, seed=0)
+        env = GraphLevelDreamEnv(world_model, starts, dream, seed=0)
         network = ControllerArguments.of(world_model, ControllerConfig(width=16, rule_embedding=4)).policy_settings()
         return train_policy(env, FactoredPolicy, network, config, fingerprint="pooled", **{"seed": 0, **settings})
 

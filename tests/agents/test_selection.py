@@ -8,8 +8,8 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from support.slot_dream import SlotDream, SlotPolicy
 
-from rlflow.agents.config import PPOConfig
 from rlflow.agents.maskable_ppo import train_policy
+from rlflow.agents.ppo_config import PPOConfig
 from rlflow.agents.selection import Selection, Trial
 
 Weights = dict[str, torch.Tensor]

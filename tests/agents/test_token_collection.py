@@ -88,7 +88,7 @@ def test_the_share_of_episodes_that_begin_at_the_start(from_start: float, distin
 
 
 def took(rollouts: TokenRollouts) -> list[tuple[TokenState, int, np.ndarray]]:
-    """Each state with what was taken in it, and how near its kinds were to the last rewrite."""
+    """Each state with what was taken in it, and how near its classes were to the last rewrite."""
     found = []
     for one in rollouts.episodes:
         near = np.full(len(one.states[0].token), FAR_AWAY)
@@ -129,8 +129,8 @@ def test_an_episode_ends_where_there_is_no_match():
 def test_tokens_name_the_first_of_their_rules():
     process, bank = small_process(), TokenBank()
     state = process.start()
-    for kind, token in enumerate(state_of(state, bank).token.tolist()):
-        assert bank.rule_of[token] == state.match(state.first(kind)).rule.id
+    for match_class, token in enumerate(state_of(state, bank).token.tolist()):
+        assert bank.rule_of[token] == state.match(state.first(match_class)).rule.id
     assert set(bank.rule_of) <= {rule.id for rule in LIBRARY.rules}
 
 
@@ -225,12 +225,12 @@ def test_workers_in_processes_of_their_own_write_the_whole(collected: TokenRollo
 
 
 def way(steps: int) -> Trajectory:
-    """So many rewrites from the start, each of a kind that loses, which greedy search does not take."""
+    """So many rewrites from the start, each of a class that loses, which greedy search does not take."""
     process, taken = small_process(), list[Step]()
     state = process.start()
     for _ in range(steps):
-        number = state.first(len(state.kinds.tokens) // 5)
-        location, match = state.kinds.matches[number]
+        number = state.first(len(state.classes.tokens) // 5)
+        location, match = state.classes.matches[number]
         state, step = process.take(state, number)
         taken.append(Step(match.rule.id, location.location, state.hash, 1.0, step.reward))
     return Trajectory(structural_hash(process.start().graph), 1.0, "analytic", LIBRARY.hash, tuple(taken))
@@ -238,13 +238,13 @@ def way(steps: int) -> Trajectory:
 
 def test_episodes_begin_on_the_ways_that_are_given():
     """At the start, where a way ends, or anywhere on it; greedy's descent has no part in it."""
-    ways = [way(3), way(2)]
-    visited = [[round(at.percent, 6) for at in small_process().follow(each)] for each in ways]
+    trajectories = [way(3), way(2)]
+    visited = [[round(at.percent, 6) for at in small_process().follow(each)] for each in trajectories]
     assert not set(visited[0][1:]) <= {round(at.percent, 6) for at in greedy_descent(small_process())}, "else vacuous"
 
     def begun(**shares: float) -> set[float]:
         config = replace(EPISODES, episodes=12, steps=1, **shares)
-        return {round(cost, 6) for _, cost in starts(collect(config, ways=ways))}
+        return {round(cost, 6) for _, cost in starts(collect(config, trajectories=trajectories))}
 
     assert begun(from_start=1.0) == {100.0}
     assert begun(from_start=0.0, from_end=1.0) == {costs[-1] for costs in visited}

@@ -10,14 +10,14 @@ from support.token_worlds import SMALL as SMALL_TOKENS
 from support.token_worlds import small_graph
 from support.world_models import SMALL
 
-from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import Controller, ControllerArguments
-from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
-from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
-from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
-from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
-from rlflow.agents.tokens.match_level_search import MatchLevelSearch
-from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
+from rlflow.agents.graph_level.controller import Controller, ControllerArguments
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
+from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
+from rlflow.agents.match_level.guide import Guide, shipped
+from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.match_level.match_level_search import MatchLevelSearch
+from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
@@ -28,9 +28,9 @@ from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.greedy import Greedy
-from rlflow.world_model.pooled import latent_state
-from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
-from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
+from rlflow.world_model.graph_level import latent_state
+from rlflow.world_model.graph_level.model import GraphLevelModel, WorldModelArguments
+from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
 
 
 @pytest.mark.parametrize("present", [[], ["world_models"], ["policies"]])
@@ -47,8 +47,8 @@ def test_without_a_folder_it_is_the_policy_that_ships():
     method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), rewrites=50, seed=2)
     assert isinstance(method, GuidedChains)
     assert (method.name, method.config.rewrites, method.seed) == ("rlflow", 50, 2)
-    assert isinstance(method.judged_by, partial)
-    assert method.judged_by.args[0].state_dict().keys() == shipped().model.state_dict().keys()
+    assert isinstance(method.scored_by, partial)
+    assert method.scored_by.args[0].state_dict().keys() == shipped().model.state_dict().keys()
     assert isinstance(method.rewriter, SharingRewriter)
     graph = small_graph("t5_decoder")
     greedy = Greedy(library, Rewriter(library.rules), AnalyticCost()).optimise(graph, Budget())
@@ -59,7 +59,7 @@ def test_without_a_folder_it_is_the_policy_that_ships():
 
 def test_the_policy_of_a_folder_is_found_by_its_files(tmp_path: Path):
     library, own = load(), ChainConfig(length=3, rewrites=5)
-    TokenPolicy(shipped().model, own).save(tmp_path)
+    Guide(shipped().model, own).save(tmp_path)
     method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path)
     assert isinstance(method, GuidedChains)
     assert method.config == own
@@ -79,7 +79,7 @@ def trained(tmp_path: Path) -> Path:
         rules = load().select([load().rules[place].id])
         arguments = WorldModelArguments((rules.rules[0].id,), rules.hash, 5, todays_vocabulary(), SMALL)
         torch.manual_seed(0)
-        model = WorldModel(arguments)
+        model = GraphLevelModel(arguments)
         layout = latent_state.layout_of(model)
         controller = ControllerArguments(arguments.rule_ids, rules.hash, 5, layout, ControllerConfig(width=8))
         model.save(tmp_path / "world_models" / graph)
@@ -102,16 +102,16 @@ def test_the_policy_is_that_of_the_named_graph_or_of_the_first_by_name(
     assert isinstance(policy.before, Greedy)
 
 
-@pytest.mark.parametrize("config", [TokenControllerConfig(width=8), CmaEsConfig()], ids=["trained", "evolved"])
+@pytest.mark.parametrize("config", [MatchLevelControllerConfig(width=8), CmaEsConfig()], ids=["trained", "evolved"])
 def test_a_policy_over_match_tokens_acts_by_all_rules(
-    tmp_path: Path, config: TokenControllerConfig | CmaEsConfig
+    tmp_path: Path, config: MatchLevelControllerConfig | CmaEsConfig
 ) -> None:
     """As `dvc repro` leaves one: its world model names no rules."""
-    library, arguments = load(), TokenModelArguments(todays_token_vocabulary(), "", SMALL_TOKENS)
-    model = TokenWorldModel(arguments)
+    library, arguments = load(), MatchLevelModelArguments(todays_token_vocabulary(), "", SMALL_TOKENS)
+    model = MatchLevelModel(arguments)
     model.save(tmp_path / "world_models" / "bert")
-    own = TokenControllerArguments.of(model, config)
-    TokenController(own.new_policy(), own).save(tmp_path / "policies" / "bert")
+    own = MatchLevelControllerArguments.of(model, config)
+    MatchLevelController(own.new_policy(), own).save(tmp_path / "policies" / "bert")
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path, trained_on="bert", horizon=3
     )

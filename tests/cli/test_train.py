@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 from support.onnx_models import save
 
-from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
+from rlflow.agents.match_level.guide import Guide, shipped
 
 QUICK = ("--effort", 300, "--rewrites", 20, "--epochs", 2, "--cost-model", "analytic")
 OLDER = ("--evaluations", 10)
@@ -32,7 +32,7 @@ def test_a_policy_comes_out_that_optimises(rlflow, models: list[Path], tmp_path:
     for row in told["models"]:
         assert row["steps"] > 0
         assert min(row["before_percent"], row["after_percent"], row["expert_percent"]) >= row["greedy_percent"] - 1e-9
-    policy = TokenPolicy.load(folder)
+    policy = Guide.load(folder)
     assert policy.trained_on == {**shipped().trained_on, "tuned_on": ["bert", "merge"]}
 
     options = ("--method", "rlflow", "--policy", folder, "--cost-model", "analytic", "--budget", "2s")
@@ -51,7 +51,7 @@ def test_the_same_models_give_the_same_policy_which_can_go_on(rlflow, models: li
     assert f"--policy {further}" in out
     files = {file.name: file.read_bytes() for file in first.iterdir()}
     assert files == {file.name: file.read_bytes() for file in again.iterdir()}
-    assert TokenPolicy.load(further).trained_on["tuned_on"] == ["merge", "merge"]
+    assert Guide.load(further).trained_on["tuned_on"] == ["merge", "merge"]
 
 
 @pytest.fixture
@@ -80,16 +80,16 @@ def test_one_of_them_does_not_cost_what_others_have_taught(rlflow, models, finis
     code, out, err = rlflow("train", models[1], finished, "--policy-out", tmp_path / "policy", *QUICK)
     assert code == 0, err
     assert "one: the expert found nothing to rewrite, so nothing was learned" in out
-    assert TokenPolicy.load(tmp_path / "policy").trained_on["tuned_on"] == ["merge"]
+    assert Guide.load(tmp_path / "policy").trained_on["tuned_on"] == ["merge"]
 
 
 def test_an_interrupt_leaves_no_half_of_a_folder(rlflow, models: list[Path], tmp_path: Path, monkeypatch):
-    def interrupted(policy: TokenPolicy, folder: Path) -> None:
+    def interrupted(policy: Guide, folder: Path) -> None:
         folder.mkdir()
         (folder / "world_model.json").write_text("{")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(TokenPolicy, "save", interrupted)
+    monkeypatch.setattr(Guide, "save", interrupted)
     code, _, err = rlflow("train", models[1], "--policy-out", tmp_path / "policy", *QUICK)
     assert code == 130
     assert "no file was left half written" in err

@@ -53,9 +53,9 @@ def walk(one: TokenProcess, steps: int, seed: int = 0) -> TokenEpisode:
 
 @given(graphs(), st.sampled_from(sorted(MODELS)), st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
-def test_matches_of_drawn_graphs_are_there_gone_turned_or_born(graph: Graph, kind: str, seed: int):
+def test_matches_of_drawn_graphs_are_there_gone_turned_or_born(graph: Graph, match_class: str, seed: int):
     """And rewards add up to the drop of the price."""
-    model = MODELS[kind]()
+    model = MODELS[match_class]()
     assume(model.runtime_ms(graph) > 0)
     episode = walk(TokenProcess(graph, REWRITER, model), 4, seed)
     assert episode.states[0].cost == pytest.approx(100)
@@ -64,9 +64,9 @@ def test_matches_of_drawn_graphs_are_there_gone_turned_or_born(graph: Graph, kin
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_matches_of_a_model_are_there_gone_turned_or_born(kind: str):
-    """Not vacuous: all of that happens, to kinds of several matches, and rewrites save and cost."""
-    episode = walk(process(model=MODELS[kind]()), 12)
+def test_matches_of_a_model_are_there_gone_turned_or_born(match_class: str):
+    """Not vacuous: all of that happens, to classes of several matches, and rewrites save and cost."""
+    episode = walk(process(model=MODELS[match_class]()), 12)
     assert episode.num_steps == 12
     assert sum(step.gone.sum() for step in episode.steps) > 12
     assert sum(step.turned[:, 2].sum() for step in episode.steps) > 12
@@ -78,9 +78,9 @@ def test_matches_of_a_model_are_there_gone_turned_or_born(kind: str):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_what_a_kind_saves_is_what_is_earned_by_taking_it(kind: str):
-    """Every kind of three states: to the precision of a float32, at the same price after it."""
-    one = process(model=MODELS[kind]())
+def test_what_a_kind_saves_is_what_is_earned_by_taking_it(match_class: str):
+    """Every class of three states: to the precision of a float32, at the same price after it."""
+    one = process(model=MODELS[match_class]())
     state, rng, saved = one.start(), np.random.default_rng(1), []
     for _ in range(3):
         for place in range(len(state.saving)):
@@ -95,16 +95,18 @@ def test_what_a_kind_saves_is_what_is_earned_by_taking_it(kind: str):
 
 
 @pytest.mark.parametrize("kind", ["analytic", "predicted"])
-def test_every_match_of_a_kind_saves_the_same(kind: str):
+def test_every_match_of_a_kind_saves_the_same(match_class: str):
     """Not the first alone: compared with the price of the graph after each, in units, as they are told to a network.
 
     Prices that are drawn for each region, without any law, keep this up for nearly all matches, but not for all: a
     region may reach further than a token sees.
     """
-    one = TokenProcess(build("bert", layers=3), REWRITER, MODELS[kind]())
+    one = TokenProcess(build("bert", layers=3), REWRITER, MODELS[match_class]())
     state = one.step(one.start(), 3)[0]
     others = 0
-    for number, ((_, match), place) in enumerate(zip(state.kinds.matches, state.kinds.token_of.tolist(), strict=True)):
+    for number, ((_, match), place) in enumerate(
+        zip(state.classes.matches, state.classes.token_of.tolist(), strict=True)
+    ):
         after_ms = one.evaluator.cost_model.runtime_ms(REWRITER.apply(state.graph, match))
         saved_percent = state.percent - 100 * after_ms / one.start_ms
         tolerance = 1e-4 * (one.unit_percent + abs(saved_percent))
@@ -115,9 +117,9 @@ def test_every_match_of_a_kind_saves_the_same(kind: str):
 
 def test_the_first_match_of_a_kind_is_the_first():
     state = process().start()
-    for kind in range(len(state.kinds.tokens)):
-        assert state.first(kind) == np.flatnonzero(state.kinds.token_of == kind)[0]
-    assert len(state.kind_at) == len(state.kinds.matches)
+    for match_class in range(len(state.classes.tokens)):
+        assert state.first(match_class) == np.flatnonzero(state.classes.token_of == match_class)[0]
+    assert len(state.class_at) == len(state.classes.matches)
 
 
 @pytest.mark.parametrize("name", ["bert", "squeezenet1_1"])
@@ -139,20 +141,20 @@ def test_what_is_far_from_a_rewrite_is_not_touched(name: str):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_state_does_not_depend_on_the_way_to_it(kind: str):
-    one, other = process(model=MODELS[kind]()), process(model=MODELS[kind]())
+def test_a_state_does_not_depend_on_the_way_to_it(match_class: str):
+    one, other = process(model=MODELS[match_class]()), process(model=MODELS[match_class]())
     state = one.start()
     for place in (3, 5, 7):
         state, _ = one.step(state, place)
     again = other.at(state.graph)
-    assert [token.key for token in again.kinds.tokens] == [token.key for token in state.kinds.tokens]
+    assert [token.key for token in again.classes.tokens] == [token.key for token in state.classes.tokens]
     assert again.percent == state.percent
     assert again.saving.tolist() == state.saving.tolist()
     assert again.distance.tolist() == state.distance.tolist()
 
 
 def test_alike_rewrites_are_tried_once():
-    """Far fewer rewrites are carried out than kinds are priced, none for what was seen before, nor unless asked."""
+    """Far fewer rewrites are carried out than classes are priced, none for what was seen before, nor unless asked."""
     one = process()
     first = one.start()
     assert one.rewrites == 0
@@ -190,8 +192,8 @@ def test_a_recorded_way_is_followed():
     one = process()
     state, taken, hashes = one.start(), list[Step](), []
     for _ in range(3):
-        number = state.first(len(state.kinds.tokens) // 2)
-        location, match = state.kinds.matches[number]
+        number = state.first(len(state.classes.tokens) // 2)
+        location, match = state.classes.matches[number]
         state, step = one.take(state, number)
         hashes.append(structural_hash(state.graph))
         taken.append(Step(match.rule.id, location.location, hashes[-1], 1.0, step.reward))

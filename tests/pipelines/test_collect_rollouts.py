@@ -62,9 +62,9 @@ def test_two_workers_collect_what_one_does(root: Path, repository: Path, tmp_pat
 @pytest.mark.parametrize(
     ("overrides", "told"),
     [
-        (["workers=2", "worker=1", "formulation=pooled"], "choose world_model=tokens, or one worker"),
+        (["workers=2", "worker=1", "formulation=graph_level"], "choose world_model=match_level, or one worker"),
         (["workers=2", "worker=1", "cost=fused"], "no two workers measure"),
-        (["reward=end_to_end"], "reward=end_to_end cannot be used with world_model=tokens"),
+        (["reward=end_to_end"], "reward=end_to_end cannot be used with world_model=match_level"),
     ],
 )
 def test_what_cannot_be_shared_or_measured_is_refused(

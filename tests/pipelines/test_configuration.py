@@ -15,11 +15,11 @@ from tracking.declaration import read_declaration, stage_names
 from tracking.settings import settings_of
 
 from rlflow import zoo
-from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
+from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.collection import CollectionConfig
-from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
-from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
 from rlflow.cost.pricing import PricingConfig
 from rlflow.egraph.ilp import Limits
@@ -33,8 +33,8 @@ from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.search.base import Search
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.synthesis.families import SHIPPED
-from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 
 CONF = Path(__file__).parents[2] / "conf"
 GROUPS = sorted(folder for folder in CONF.iterdir() if folder.is_dir() and folder.name not in ("hydra", "study"))
@@ -108,7 +108,7 @@ def test_every_search_is_a_method_with_its_defaults(option: str):
     assert section["method"] == option.removeprefix("search=")
     factory, shared = METHODS.get(section["method"]), (library.load().select([]), Rewriter(()), AnalyticCost())
     configured, plain = (factory(*shared, **options) for options in (section["options"], {}))
-    of_the_experiment, learned = {"rewriter", "cost_model", "seed", "episode_steps"}, {"judged_by"}
+    of_the_experiment, learned = {"rewriter", "cost_model", "seed", "episode_steps"}, {"scored_by"}
     for entry in {entry.name for entry in fields(configured)} - of_the_experiment - learned:
         assert _comparable(getattr(configured, entry)) == _comparable(getattr(plain, entry))
 
@@ -131,7 +131,7 @@ def test_every_search_of_the_group_competes():
 
 @pytest.mark.parametrize(
     "overrides",
-    [(), ("world_model=pooled",), ("world_model=tokens",), ("experiment=smoke",), ("experiment=two_layers",)],
+    [(), ("world_model=graph_level",), ("world_model=match_level",), ("experiment=smoke",), ("experiment=two_layers",)],
     ids=str,
 )
 def test_no_clock_decides_what_must_repeat(overrides: tuple[str, ...]):
@@ -182,16 +182,16 @@ def test_the_configured_families_are_those_of_the_shipped_library():
 @pytest.mark.parametrize(
     ("section", "kind", "overrides"),
     [
-        ("world_model", WorldModelConfig, ["world_model=pooled"]),
-        ("controller.dream", DreamConfig, ["world_model=pooled"]),
-        ("controller.ppo", ControllerConfig, ["world_model=pooled"]),
-        ("rollouts", CollectionConfig, ["world_model=pooled"]),
-        ("rollouts", TokenCollectionConfig, ["world_model=tokens"]),
-        ("world_model", TokenModelConfig, ["world_model=tokens"]),
-        ("controller.dream", TokenDreamConfig, ["world_model=tokens"]),
-        ("controller.ppo", TokenControllerConfig, ["world_model=tokens"]),
-        ("controller.dream", TokenDreamConfig, ["world_model=tokens", "controller=cma_es"]),
-        ("controller.cma_es", CmaEsConfig, ["world_model=tokens", "controller=cma_es"]),
+        ("world_model", GraphLevelModelConfig, ["world_model=graph_level"]),
+        ("controller.dream", GraphLevelDreamConfig, ["world_model=graph_level"]),
+        ("controller.ppo", ControllerConfig, ["world_model=graph_level"]),
+        ("rollouts", CollectionConfig, ["world_model=graph_level"]),
+        ("rollouts", TokenCollectionConfig, ["world_model=match_level"]),
+        ("world_model", MatchLevelModelConfig, ["world_model=match_level"]),
+        ("controller.dream", MatchLevelDreamConfig, ["world_model=match_level"]),
+        ("controller.ppo", MatchLevelControllerConfig, ["world_model=match_level"]),
+        ("controller.dream", MatchLevelDreamConfig, ["world_model=match_level", "controller=cma_es"]),
+        ("controller.cma_es", CmaEsConfig, ["world_model=match_level", "controller=cma_es"]),
         ("agent.episodes", CandidateConfig, ["+agent=candidates"]),
         ("agent.network", CandidateNetworkConfig, ["+agent=candidates"]),
         ("agent.ppo", CandidateControllerConfig, ["+agent=candidates"]),
@@ -211,7 +211,7 @@ def test_rollouts_do_not_depend_on_the_number_of_workers(repository: Path):
     assert not declared & {"worker", "workers", "round"}
 
 
-@pytest.mark.parametrize("formulation", ["pooled", "tokens"])
+@pytest.mark.parametrize("formulation", ["graph_level", "match_level"])
 @pytest.mark.parametrize("experiment", [(), ("experiment=smoke",)], ids=str)
 def test_rounds_differ_in_settings_that_there_are(formulation: str, experiment: tuple[str, ...], repository: Path):
     """What each stage of each round reads, with the numbers of the first round smaller than those of the last."""
@@ -234,14 +234,14 @@ def test_rounds_differ_in_settings_that_there_are(formulation: str, experiment: 
     assert config["round"] == "second", "a stage by itself works on the last one"
 
 
-@pytest.mark.parametrize("formulation", ["pooled", "tokens"])
+@pytest.mark.parametrize("formulation", ["graph_level", "match_level"])
 @pytest.mark.parametrize("experiment", [(), ("experiment=smoke",)], ids=str)
 def test_a_world_model_is_one_choice(formulation: str, experiment: tuple[str, ...]):
     """Its rollouts and its controller come along, at the size of the experiment, unless others are chosen."""
     config = compose(f"world_model={formulation}", *experiment)
     assert config.formulation == formulation
-    assert ("nearby" in config.rollouts) == (formulation == "tokens")
-    assert ("max_kinds" in config.controller.dream) == (formulation == "tokens")
+    assert ("nearby" in config.rollouts) == (formulation == "match_level")
+    assert ("max_kinds" in config.controller.dream) == (formulation == "match_level")
     assert (config.rollouts.episodes < 40) == bool(experiment)
     assert compose(f"world_model={formulation}", "rollouts=random").rollouts.episodes == 100
 

@@ -106,7 +106,9 @@ def test_modules_of_both_formulations_are_found(graph: grimp.ImportGraph):
     """Not vacuous: all stages but the first use some, each with imports that its script does not have."""
     found = {stage: {m for m in imported(SCRIPTS[stage][1], graph) if m.startswith("experiment.")} for stage in STAGES}
     both = {
-        stage for stage, modules in found.items() if {m.rpartition(".")[2] for m in modules} >= {"pooled", "tokens"}
+        stage
+        for stage, modules in found.items()
+        if {m.rpartition(".")[2] for m in modules} >= {"graph_level", "match_level"}
     }
     assert both == set(STAGES) - {"generate_rules"}
 

@@ -32,7 +32,7 @@ OPTIONS = {
     "rules": ("rules=default", "rules.selection.size=7"),
     "search": ("+search@evaluation.methods.another=greedy",),
     "sweep": ("sweep=temperature", "sweep.seeds=[7]"),
-    "world_model": ("world_model=pooled",),
+    "world_model": ("world_model=graph_level",),
 }
 """Of each group an option, and what it takes beside it to be another than the experiment's and to compose."""
 

@@ -18,13 +18,13 @@ from rlflow.representation.token_rollouts import (
 )
 
 
-def state(**kinds: int) -> TokenState:
-    """A state of kinds A to D, told by their places in the alphabet, all far away from each other."""
-    number = len(kinds)
+def state(**classes: int) -> TokenState:
+    """A state of classes A to D, told by their places in the alphabet, all far away from each other."""
+    number = len(classes)
     distance = np.full((number, number), FAR_AWAY, np.int8)
     np.fill_diagonal(distance, 0)
-    token = np.array(["ABCD".index(name) for name in kinds], np.int64)
-    return TokenState(token, np.array(list(kinds.values()), np.int64), distance, np.ones(number, np.float32), 90.0)
+    token = np.array(["ABCD".index(name) for name in classes], np.int64)
+    return TokenState(token, np.array(list(classes.values()), np.int64), distance, np.ones(number, np.float32), 90.0)
 
 
 def step(chosen: int, gone: list[int], turned: list[list[int]], born: list[list[int]]) -> TokenStep:
@@ -73,7 +73,7 @@ def test_matches_that_come_from_nowhere_or_vanish_are_refused() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_any_match_more_or_less_shows_in_drawn_steps(seed: int) -> None:
-    """Whatever the step is: add one match of a kind after it, and it does not add up any more."""
+    """Whatever the step is: add one match of a class after it, and it does not add up any more."""
     rollouts, tried = random_rollouts(seed), 0
     for one in rollouts.episodes:
         for number, after in enumerate(one.states[1:]):

@@ -9,7 +9,7 @@ from support.token_worlds import small_graph
 from support.walks import LIBRARY, REWRITER
 
 from rlflow import zoo
-from rlflow.agents.tokens.lessons import Start, started
+from rlflow.agents.match_level.lessons import Start, started
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Cost
 from rlflow.errors import InputError

@@ -2,7 +2,7 @@
 
 import torch
 
-from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
+from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.controller import CandidateController, CandidateControllerArguments
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess

@@ -13,14 +13,14 @@ import torch
 from rlflow import zoo
 from rlflow.agents.candidates.candidate_search import CandidateSearch
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
+from rlflow.agents.graph_level.controller import Controller, ControllerArguments
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.graph_level.graph_level_search import GraphLevelProcess, GraphLevelSearch
+from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
+from rlflow.agents.match_level.match_level_process import MatchLevelProcess
+from rlflow.agents.match_level.match_level_search import MatchLevelSearch
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.policy_search import PolicySearch
-from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import Controller, ControllerArguments
-from rlflow.agents.pooled.graph_level_search import GraphLevelProcess, GraphLevelSearch
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
-from rlflow.agents.tokens.match_level_process import MatchLevelProcess
-from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import CandidateConfig, CandidateEnv, EnvironmentConfig, ProcessEnv, SubstitutionEnv
 from rlflow.environments.candidate_process import CandidateProcess
@@ -32,11 +32,11 @@ from rlflow.representation.candidate_arrays import CandidateWriter
 from rlflow.representation.features import todays_vocabulary
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model.pooled.config import WorldModelConfig
-from rlflow.world_model.pooled.latent_state import layout_of
-from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
-from rlflow.world_model.pooled.rule_alignment import RuleAlignment
-from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelModelConfig
+from rlflow.world_model.graph_level.latent_state import layout_of
+from rlflow.world_model.graph_level.model import GraphLevelModel, WorldModelArguments
+from rlflow.world_model.graph_level.rule_alignment import RuleAlignment
+from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
 from support.candidate_agents import NETWORK, untaught
 from support.token_worlds import SMALL, small_graph, small_process, small_token_rollouts
 from support.walks import LIBRARY, REWRITER
@@ -44,7 +44,7 @@ from support.walks import LIBRARY, REWRITER
 LOCATIONS, STEPS = 10, 12
 CANDIDATES = CandidateConfig(max_candidates=12, max_steps=STEPS)
 SUBSTITUTION = EnvironmentConfig(max_locations=LOCATIONS, max_steps=STEPS)
-POOLED = WorldModelConfig(
+POOLED = GraphLevelModelConfig(
     latent=6, encoder_width=16, encoder_layers=2, hidden=24, mixtures=3, rule_embedding=4, head_width=32
 )
 RULES = (
@@ -71,29 +71,29 @@ def bert() -> Graph:
 
 
 @cache
-def token_model() -> TokenWorldModel:
+def token_model() -> MatchLevelModel:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        arguments = TokenModelArguments(small_token_rollouts().vocabulary, LIBRARY.hash, SMALL)
-        return TokenWorldModel(arguments).eval().requires_grad_(False)
+        arguments = MatchLevelModelArguments(small_token_rollouts().vocabulary, LIBRARY.hash, SMALL)
+        return MatchLevelModel(arguments).eval().requires_grad_(False)
 
 
-def graph_level_agent(rules: Library, seed: int = 0) -> tuple[WorldModel, Controller]:
+def graph_level_agent(rules: Library, seed: int = 0) -> tuple[GraphLevelModel, Controller]:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         ids = tuple(rule.id for rule in rules.rules)
-        model = WorldModel(WorldModelArguments(ids, rules.hash, LOCATIONS, todays_vocabulary(), POOLED)).eval()
+        model = GraphLevelModel(WorldModelArguments(ids, rules.hash, LOCATIONS, todays_vocabulary(), POOLED)).eval()
         config = ControllerConfig(width=16, terminate_bias=-6.0)
         arguments = ControllerArguments(ids, rules.hash, LOCATIONS, layout_of(model), config)
         return model, Controller(arguments.new_policy().eval(), arguments)
 
 
-def token_controller() -> TokenController:
+def token_controller() -> MatchLevelController:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        config = TokenControllerConfig(width=8, terminate_bias=-6.0)
-        arguments = TokenControllerArguments.of(token_model(), config)
-        return TokenController(arguments.new_policy(), arguments)
+        config = MatchLevelControllerConfig(width=8, terminate_bias=-6.0)
+        arguments = MatchLevelControllerArguments.of(token_model(), config)
+        return MatchLevelController(arguments.new_policy(), arguments)
 
 
 def candidates() -> CandidateProcess:
@@ -119,8 +119,8 @@ PROCESSES: Mapping[str, Callable[[], Process[Any, Any]]] = {
     "rule and location, through V and M": graph_level,
     "candidates": candidates,
     "candidates, by name": named_candidates,
-    "kinds of matches": lambda: MatchLevelProcess(small_process(), token_model()),
-    "kinds of matches, few shown": lambda: MatchLevelProcess(small_process(), token_model(), max_kinds=8),
+    "classes of matches": lambda: MatchLevelProcess(small_process(), token_model()),
+    "classes of matches, few shown": lambda: MatchLevelProcess(small_process(), token_model(), max_kinds=8),
 }
 
 

@@ -1,4 +1,4 @@
-"""A toy dream over kinds of matches: what each pays is written in its embedding, so the best policy is known."""
+"""A toy dream over classes of matches: what each pays is written in its embedding, so the best policy is known."""
 
 import numpy as np
 import torch
@@ -6,14 +6,14 @@ from gymnasium import spaces
 from torch import Tensor
 
 from rlflow.world_model.dream_env import DreamEnv, States
-from rlflow.world_model.tokens.observation import TokenLayout
+from rlflow.world_model.match_level.observation import TokenLayout
 
 KINDS = 3
 LAYOUT = TokenLayout(KINDS, 2)
 
 
 class KindDream(DreamEnv):
-    """Three kinds of one match each; taking a kind pays the first number of its embedding, and uses it up.
+    """Three classes of one match each; taking a class pays the first number of its embedding, and uses it up.
 
     The second number tells nothing, and the saving that V reads is 0. Kinds come in an order that differs from start
     to start: one pays 1, one pays 2 and one -3, so the best return is 3. Terminate is the action `KINDS`.
@@ -40,12 +40,12 @@ class KindDream(DreamEnv):
         return {"pays": self.pays[index], "left": torch.ones(len(index), KINDS)}
 
     def is_valid(self, states: States, action: Tensor) -> Tensor:
-        """Whether the kind has a match left; terminate is always valid."""
+        """Whether the class has a match left; terminate is always valid."""
         left = torch.nn.functional.pad(states["left"], (0, 1), value=1.0)
         return left.gather(1, action[:, None]).squeeze(1) > 0
 
     def imagine(self, states: States, action: Tensor) -> tuple[States, Tensor, Tensor]:
-        """Take the kinds."""
+        """Take the classes."""
         taken = torch.nn.functional.one_hot(action, KINDS + 1)[:, :KINDS]
         reward = (taken * states["pays"]).sum(dim=1)
         return {"pays": states["pays"], "left": states["left"] * (1 - taken)}, reward, action == KINDS
@@ -54,5 +54,5 @@ class KindDream(DreamEnv):
         """Embeddings (what it pays, 1), saving 0, the logarithm of 1 + the count, and no nearness."""
         left, pays = states["left"], states["pays"]
         none = torch.zeros_like(pays)
-        kinds = torch.stack([pays, torch.ones_like(pays), none, torch.log1p(left), none], dim=-1) * left[..., None]
-        return torch.cat([kinds.flatten(1), torch.zeros(len(pays), 1)], dim=1).numpy()
+        classes = torch.stack([pays, torch.ones_like(pays), none, torch.log1p(left), none], dim=-1) * left[..., None]
+        return torch.cat([classes.flatten(1), torch.zeros(len(pays), 1)], dim=1).numpy()

@@ -5,17 +5,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rlflow.world_model.pooled.config import WorldModelConfig
-from rlflow.world_model.pooled.latent_state import State
-from rlflow.world_model.pooled.mdn_rnn import MDNRNN
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelModelConfig
+from rlflow.world_model.graph_level.latent_state import State
+from rlflow.world_model.graph_level.mdn_rnn import MDNRNN
 
 R, L, B, T = 3, 6, 4, 5
-CONFIG = WorldModelConfig(latent=4, hidden=8, mixtures=2, rule_embedding=3, head_width=16, max_count_change=2)
+CONFIG = GraphLevelModelConfig(latent=4, hidden=8, mixtures=2, rule_embedding=3, head_width=16, max_count_change=2)
 
 
 def memory(**changes: Any) -> MDNRNN:
     torch.manual_seed(0)
-    return MDNRNN(R, L, WorldModelConfig(**{**vars(CONFIG), **changes}))
+    return MDNRNN(R, L, GraphLevelModelConfig(**{**vars(CONFIG), **changes}))
 
 
 def states(*batch: int) -> State:

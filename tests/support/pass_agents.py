@@ -1,12 +1,12 @@
 """Agents that order the passes of the toy compiler, trained for a moment."""
 
-from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.passes.agents.config import DreamtConfig, PassAgentConfig
+from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.passes.agents.dreamt import DreamtAgent, train_in_dream
+from rlflow.passes.agents.pass_agent_config import DreamtConfig, PassAgentConfig
 from rlflow.passes.agents.training import PassAgent, train
 from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig
 from rlflow.passes.transitions import Transitions
-from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
 from support.toy_compiler import SafeToyCompiler
 
 EPISODE = PassOrderingConfig(max_steps=6)
@@ -37,7 +37,7 @@ def trained_on(
 
 DREAMT = DreamtConfig(
     episodes=100,
-    world_model=WorldModelConfig(
+    world_model=GraphLevelModelConfig(
         latent=16,
         encoder_width=16,
         encoder_layers=2,
@@ -52,7 +52,7 @@ DREAMT = DreamtConfig(
         learning_rate=4e-3,
         location_embedding=2,
     ),
-    dream=DreamConfig(num_envs=16, max_steps=EPISODE.max_steps, pessimism=0.25),
+    dream=GraphLevelDreamConfig(num_envs=16, max_steps=EPISODE.max_steps, pessimism=0.25),
     controller=ControllerConfig(
         total_steps=16000, steps_per_update=16, batch_size=128, width=32, learning_rate=2e-3, discount=0.95
     ),

@@ -76,8 +76,8 @@ def _state(rng: np.random.Generator, counts: np.ndarray) -> TokenState:
 
 def _step(rng: np.random.Generator, before: TokenState, tokens: int) -> tuple[np.ndarray, TokenStep]:
     """The counts after a step, and the step with tokens where there are to be places after it."""
-    kinds = len(before.token)
-    chosen = int(rng.integers(kinds))
+    classes = len(before.token)
+    chosen = int(rng.integers(classes))
     left = before.count.copy()
     left[chosen] -= 1
     gone = rng.integers(0, left + 1)
@@ -96,7 +96,7 @@ def _step(rng: np.random.Generator, before: TokenState, tokens: int) -> tuple[np
     for token, number in born:
         counts[token] += number
     columns = np.array(turned, np.int64).reshape(-1, 3), np.array(born, np.int64).reshape(-1, 2)
-    distance = rng.integers(0, FAR_AWAY + 1, kinds).astype(np.int8)
+    distance = rng.integers(0, FAR_AWAY + 1, classes).astype(np.int8)
     return counts, TokenStep(chosen, float(rng.normal()), distance, gone, *columns)
 
 

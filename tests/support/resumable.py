@@ -15,17 +15,17 @@ from torch import nn
 
 from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig, collect
-from rlflow.agents.config import PPOConfig
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.graph_level.dream_training import PooledDream
+from rlflow.agents.graph_level.dream_training import train_in_dream as train_pooled
 from rlflow.agents.maskable_ppo import train_policy
-from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.dream_training import PooledDream
-from rlflow.agents.pooled.dream_training import train_in_dream as train_pooled
+from rlflow.agents.match_level.cma_es import evolve
+from rlflow.agents.match_level.linear_pointer import LinearPointer
+from rlflow.agents.match_level.model_free import train_on_graph
+from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.ppo_config import PPOConfig
 from rlflow.agents.token_collection import collect_tokens
-from rlflow.agents.tokens.cma_es import evolve
-from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
-from rlflow.agents.tokens.linear_pointer import LinearPointer
-from rlflow.agents.tokens.model_free import train_on_graph
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.ir.structural_hash import structural_hash
@@ -35,11 +35,11 @@ from rlflow.representation import token_archive
 from rlflow.representation.rollouts import Rollouts
 from rlflow.representation.token_rollouts import Demonstration, TokenRollouts
 from rlflow.trajectory.record import Step, Trajectory
-from rlflow.world_model.pooled.config import DreamConfig
-from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
-from rlflow.world_model.pooled.trainer import fit_world_model
-from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
-from rlflow.world_model.tokens.trainer import fit_token_model
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
+from rlflow.world_model.graph_level.model import GraphLevelModel, WorldModelArguments
+from rlflow.world_model.graph_level.trainer import fit_world_model
+from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
+from rlflow.world_model.match_level.trainer import fit_token_model
 from support import token_worlds, world_models
 from support.kind_dream import KindDream
 from support.slot_dream import SlotDream, SlotPolicy
@@ -128,9 +128,9 @@ def ppo_in_the_pooled_dream(place: Path | None, on_step: OnStep, **changes: Any)
     """Train a controller over (rule, location) in a dream of an untrained model: flat observations."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = WorldModel(WorldModelArguments.of(_rollouts(), world_models.SMALL)).eval().requires_grad_(False)
+        model = GraphLevelModel(WorldModelArguments.of(_rollouts(), world_models.SMALL)).eval().requires_grad_(False)
     config = ControllerConfig(**vars(_PPO), width=16, rule_embedding=4)
-    settings = {"seed": 0, "dream": DreamConfig(num_envs=8, max_steps=12)} | changes
+    settings = {"seed": 0, "dream": GraphLevelDreamConfig(num_envs=8, max_steps=12)} | changes
     dream = PooledDream.of(model, _rollouts(), settings["dream"])
     training = train_pooled(dream, config, seed=settings["seed"], checkpoint=place, on_round=on_step)
     return _weights(training.controller.policy)
@@ -149,10 +149,10 @@ def training_on_a_graph(place: Path | None, on_step: OnStep, **changes: Any) -> 
     """Train a pointer policy on the real graph, through the eyes of an untrained V."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        arguments = TokenModelArguments(small_token_rollouts().vocabulary, LIBRARY.hash, token_worlds.SMALL)
-        model = TokenWorldModel(arguments).eval().requires_grad_(False)
+        arguments = MatchLevelModelArguments(small_token_rollouts().vocabulary, LIBRARY.hash, token_worlds.SMALL)
+        model = MatchLevelModel(arguments).eval().requires_grad_(False)
     settings = {"seed": 0, "episodes": RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=48)} | changes
-    config = TokenControllerConfig(total_steps=96, steps_per_update=8, batch_size=32, epochs=1, width=8)
+    config = MatchLevelControllerConfig(total_steps=96, steps_per_update=8, batch_size=32, epochs=1, width=8)
     found = train_on_graph(small_process(), model, config, **settings, checkpoint=place, on_update=on_step)
     return _weights(found.policy)
 
@@ -219,7 +219,7 @@ RESUMABLE: Mapping[str, Resumable] = {
         ppo_in_parts, [{"seed": 1}, {"fingerprint": "other"}, {"config": replace(_PPO, learning_rate=1e-4)}]
     ),
     "PPO in the dream at graph level": Resumable(
-        ppo_in_the_pooled_dream, [{"seed": 1}, {"dream": DreamConfig(num_envs=8, max_steps=11)}]
+        ppo_in_the_pooled_dream, [{"seed": 1}, {"dream": GraphLevelDreamConfig(num_envs=8, max_steps=11)}]
     ),
     "evolution": Resumable(
         evolution, [{"seed": 1}, {"fingerprint": "other"}, {"config": replace(_EVOLUTION, population=7)}]

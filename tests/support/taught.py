@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import torch
 
-from rlflow.agents.tokens.demonstrations import GainConfig, demonstrate
+from rlflow.agents.match_level.demonstrations import GainConfig, demonstrate
 from rlflow.environments.token_process import TokenProcess
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.token_shards import TokenBank
 from rlflow.trajectory.record import Trajectory
-from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
-from rlflow.world_model.tokens.trainer import fit_token_model
+from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
+from rlflow.world_model.match_level.trainer import fit_token_model
 from support.token_worlds import SMALL
 
 BY_HEART = replace(
@@ -33,13 +33,13 @@ def lessons_of(process: TokenProcess, trajectories: Sequence[Trajectory]) -> Tok
     )
 
 
-def taught_by(process: TokenProcess, *trajectories: Trajectory) -> TokenWorldModel:
+def taught_by(process: TokenProcess, *trajectories: Trajectory) -> MatchLevelModel:
     """A world model whose V has learned the steps of these trajectories by heart."""
     return fit_token_model(lessons_of(process, trajectories), BY_HEART, seed=0)
 
 
-def untaught(process: TokenProcess) -> TokenWorldModel:
+def untaught(process: TokenProcess) -> MatchLevelModel:
     """A world model without a fit, by which all rewrites are about as likely."""
     torch.manual_seed(0)
-    model = TokenWorldModel(TokenModelArguments(process.vocabulary, "untaught", SMALL))
+    model = MatchLevelModel(MatchLevelModelArguments(process.vocabulary, "untaught", SMALL))
     return model.eval().requires_grad_(False)

@@ -1,4 +1,4 @@
-"""Knowledge of a few tokens, written down by hand, so that what must be dreamed of is known exactly."""
+"""PrecomputedModel of a few tokens, written down by hand, so that what must be dreamed of is known exactly."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from rlflow.representation.token_rollouts import FAR_AWAY
-from rlflow.world_model.tokens.birth_sets import NONE, BirthSets
-from rlflow.world_model.tokens.config import TokenDreamConfig
-from rlflow.world_model.tokens.dream_env import TokenDreamEnv
-from rlflow.world_model.tokens.imagination import KindStates
-from rlflow.world_model.tokens.knowledge import Knowledge
-from rlflow.world_model.tokens.starts import TokenStarts
-from rlflow.world_model.tokens.token_encoder import TokenReading
-from rlflow.world_model.tokens.token_memory import ALL_GONE, TokenMemory
+from rlflow.world_model.match_level.dream_env import MatchLevelDreamEnv
+from rlflow.world_model.match_level.imagination import ClassStates
+from rlflow.world_model.match_level.match_deltas import NONE, MatchDeltas
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
+from rlflow.world_model.match_level.precomputed import PrecomputedModel
+from rlflow.world_model.match_level.starts import TokenStarts
+from rlflow.world_model.match_level.token_encoder import TokenReading
+from rlflow.world_model.match_level.token_memory import ALL_GONE, TokenMemory
 
 EMBEDDING = 2
 
@@ -36,7 +36,7 @@ class Set(NamedTuple):
 
 
 def memory(gone_at_0: int = 1) -> TokenMemory:
-    """Whatever the tokens are, a rewrite ends `gone_at_0` matches of every kind at distance 0, and none beyond."""
+    """Whatever the tokens are, a rewrite ends `gone_at_0` matches of every class at distance 0, and none beyond."""
     made = TokenMemory(EMBEDDING, metric_width=1, survival_width=1).eval().requires_grad_(False)
     for parameter in made.parameters():
         parameter.zero_()
@@ -48,9 +48,9 @@ def memory(gone_at_0: int = 1) -> TokenMemory:
     return made
 
 
-def knowledge(
+def precomputed(
     sets: Mapping[int, Sequence[Set]], saving: Sequence[float], sigma: Sequence[float] | None = None
-) -> Knowledge:
+) -> PrecomputedModel:
     """Of as many tokens as there are savings; one that has no sets bears nothing."""
     tokens = len(saving)
     owned = [(token, one) for token in range(tokens) for one in sets.get(token, [Set([])])]
@@ -72,13 +72,13 @@ def knowledge(
         taken=torch.zeros(tokens),
         gain=torch.zeros(tokens),
     )
-    return Knowledge(
+    return PrecomputedModel(
         reading=reading,
         saving=reading.saving,
         sigma=reading.sigma,
         chosen=torch.zeros(tokens, 1),
         other=torch.zeros(tokens, 1),
-        sets=BirthSets(
+        sets=MatchDeltas(
             parent=torch.tensor([owner for owner, _ in owned]),
             seen=torch.ones(len(owned)),
             token=table[..., 0],
@@ -92,42 +92,42 @@ def knowledge(
 
 
 def state(
-    kinds: Sequence[tuple[int, int]],
+    classes: Sequence[tuple[int, int]],
     places: int,
     distance: Mapping[tuple[int, int], int] | None = None,
     *,
     cost: float = 100.0,
     unit: float = 1.0,
-) -> KindStates:
-    """One state of kinds (token, count), as far from each other as can be but for the `distance` of some places."""
+) -> ClassStates:
+    """One state of classes (token, count), as far from each other as can be but for the `distance` of some places."""
     token, count = torch.zeros(1, places, dtype=torch.int64), torch.zeros(1, places, dtype=torch.int64)
     between = torch.full((1, places, places), FAR_AWAY, dtype=torch.int8)
-    for place, (kind, number) in enumerate(kinds):
-        token[0, place], count[0, place] = kind, number
+    for place, (match_class, number) in enumerate(classes):
+        token[0, place], count[0, place] = match_class, number
     for (one, other), edges in (distance or {}).items():
         between[0, one, other] = between[0, other, one] = edges
     start = torch.tensor([cost])
-    return KindStates(
+    return ClassStates(
         token, count, between, torch.full((1, places), FAR_AWAY, dtype=torch.int8), start, start, torch.tensor([unit])
     )
 
 
-def stacked(states: Sequence[KindStates]) -> KindStates:
+def stacked(states: Sequence[ClassStates]) -> ClassStates:
     """Several states as one batch."""
-    return KindStates(*(torch.cat(column) for column in zip(*(vars(one).values() for one in states), strict=True)))
+    return ClassStates(*(torch.cat(column) for column in zip(*(vars(one).values() for one in states), strict=True)))
 
 
 def dream(
-    known: Knowledge, start: KindStates, *, seed: int = 0, gone_at_0: int = 1, **settings: float
-) -> TokenDreamEnv:
+    known: PrecomputedModel, start: ClassStates, *, seed: int = 0, gone_at_0: int = 1, **settings: float
+) -> MatchLevelDreamEnv:
     """A dream that begins in any of these states, all of them initial."""
-    config = TokenDreamConfig(**{"num_envs": 8, "max_kinds": start.token.shape[1], "max_steps": 4, **settings})  # type: ignore[arg-type]
+    config = MatchLevelDreamConfig(**{"num_envs": 8, "max_kinds": start.token.shape[1], "max_steps": 4, **settings})  # type: ignore[arg-type]
     starts = TokenStarts(start, torch.ones(len(start.token), dtype=torch.bool))
-    return TokenDreamEnv(memory(gone_at_0), known, starts, config, seed=seed)
+    return MatchLevelDreamEnv(memory(gone_at_0), known, starts, config, seed=seed)
 
 
-def present(states: KindStates, row: int = 0) -> dict[int, int]:
-    """Number of matches by token, of the kinds that are there."""
+def present(states: ClassStates, row: int = 0) -> dict[int, int]:
+    """Number of matches by token, of the classes that are there."""
     found: dict[int, int] = {}
     for token, count in zip(states.token[row].tolist(), states.count[row].tolist(), strict=True):
         if count:
@@ -136,7 +136,7 @@ def present(states: KindStates, row: int = 0) -> dict[int, int]:
 
 
 def any_valid(observed_counts: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw a kind that is there in every row, terminate where none is."""
+    """Draw a class that is there in every row, terminate where none is."""
     chance = torch.rand(observed_counts.shape, generator=generator)
     return torch.where(
         (observed_counts > 0).any(dim=1),

@@ -9,11 +9,11 @@ from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.representation.token_rollouts import TokenRollouts
-from rlflow.world_model.tokens.config import TokenModelConfig
+from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from support.walks import LIBRARY, REWRITER
 from support.zoo_names import SMALL as SMALL_MODELS
 
-SMALL = TokenModelConfig(
+SMALL = MatchLevelModelConfig(
     encoder_width=12,
     encoder_layers=2,
     encoder_epochs=3,

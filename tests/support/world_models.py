@@ -4,12 +4,12 @@ import torch
 
 from rlflow.agents.random_agent import RandomAgent
 from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.pooled.dream_env import PooledDreamEnv, visited_states
-from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.graph_level.dream_env import GraphLevelDreamEnv, visited_states
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
+from rlflow.world_model.graph_level.model import GraphLevelModel
 from support.token_env import TokenEnv, collect
 
-SMALL = WorldModelConfig(
+SMALL = GraphLevelModelConfig(
     latent=6,
     encoder_width=16,
     encoder_layers=2,
@@ -32,15 +32,15 @@ def small_rollouts() -> Rollouts:
     return collect(env, RandomAgent(env.action_space, terminate_probability=0.05), episodes=20, max_steps=15, seed=0)
 
 
-def small_dream(world_model: WorldModel, rollouts: Rollouts) -> PooledDreamEnv:
-    config = DreamConfig(num_envs=8, max_steps=12)
-    return PooledDreamEnv(world_model, visited_states(world_model, rollouts), config, seed=0)
+def small_dream(world_model: GraphLevelModel, rollouts: Rollouts) -> GraphLevelDreamEnv:
+    config = GraphLevelDreamConfig(num_envs=8, max_steps=12)
+    return GraphLevelDreamEnv(world_model, visited_states(world_model, rollouts), config, seed=0)
 
 
-def weights(model: WorldModel) -> dict[str, torch.Tensor]:
+def weights(model: GraphLevelModel) -> dict[str, torch.Tensor]:
     return dict(model.state_dict())
 
 
-def assert_same(one: WorldModel, two: WorldModel) -> None:
+def assert_same(one: GraphLevelModel, two: GraphLevelModel) -> None:
     for name, value in weights(one).items():
         assert torch.equal(value, weights(two)[name]), name

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from rlflow.representation.token_rollouts import TokenEpisode, TokenState, TokenStep
-from rlflow.world_model.tokens.knowledge import Knowledge
-from support.token_dreams import Entry, Set, knowledge
+from rlflow.world_model.match_level.precomputed import PrecomputedModel
+from support.token_dreams import Entry, Set, precomputed
 
 A, B, C, D = range(4)
 LAW: Mapping[int, tuple[int, ...]] = {A: (B,), B: (C, D), C: (), D: ()}
@@ -51,8 +51,8 @@ def _state(counts: np.ndarray, cost: float, unit_percent: float) -> TokenState:
 
 def known_law(
     law: Mapping[int, tuple[int, ...]] = LAW, saved: Sequence[float] = SAVED, sigma: float = 0.0
-) -> Knowledge:
+) -> PrecomputedModel:
     """What a model knows that knows this law."""
     sets = {token: [Set([Entry(one) for one in born], apart=2)] for token, born in law.items()}
     reading: Tensor = torch.asinh(torch.tensor(saved, dtype=torch.float64)).float()
-    return knowledge(sets, reading.tolist(), [sigma] * len(saved))
+    return precomputed(sets, reading.tolist(), [sigma] * len(saved))

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.special import stdtrit
 
-from rlflow.agents.tokens.baselines import chains_random, rule_mean, untrained
-from rlflow.agents.tokens.planned import planned
+from rlflow.agents.match_level.baselines import chains_random, rule_mean, untrained
+from rlflow.agents.match_level.planned import planned
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.models import COST_MODELS
 from rlflow.method import OptimisationResult

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, model_of
 from tracking.run import numbers
 
-from rlflow.agents.tokens.left_out import policy_without
+from rlflow.agents.match_level.leave_one_out import policy_without
 from rlflow.cli.progress import progress_bar
 from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
@@ -23,8 +23,8 @@ from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.settings import read_config
-from rlflow.world_model.tokens.config import TokenModelConfig
 from studies.latencies import Sheet, latencies
 from studies.learned.documents import Delivered
 from studies.program import OptionOf, checkpoint, options_of, study_program, study_run
@@ -83,5 +83,5 @@ def _contenders(settings: Any, option_of: OptionOf, case: str) -> dict[str, Cont
 def _policy(settings: Any, case: Any) -> Path:
     """The folder of the policy that has had no lesson of the family."""
     lessons, folder = (Path(settings[name]).resolve() for name in ("lessons", "policies"))
-    config = read_config(TokenModelConfig, settings["policy"])
+    config = read_config(MatchLevelModelConfig, settings["policy"])
     return policy_without(case["family"], case["taught_at"], lessons, config, folder, seed=settings["seed"])

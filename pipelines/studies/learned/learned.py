@@ -27,15 +27,15 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import numbers
 
-from rlflow.agents.tokens.left_out import RankCorrelation, policy_without, rank_correlation
-from rlflow.agents.tokens.token_policy import FILE
+from rlflow.agents.match_level.guide import FILE
+from rlflow.agents.match_level.leave_one_out import RankCorrelation, policy_without, rank_correlation
 from rlflow.cli.progress import progress_bar
 from rlflow.method import Budget
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.schemas.figures import Figure
 from rlflow.show.picture_file import save
+from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.settings import read_config
-from rlflow.world_model.tokens.config import TokenModelConfig
 from studies.learned.cells import (
     DEPTH_TRANSFER,
     GREEDY,
@@ -211,7 +211,7 @@ class Study:
         """The folder of the policy that has had no lesson of the family, unless the method is to know it."""
         family = None if method == DEPTH_TRANSFER else case["family"]
         lessons, folder = (Path(self.settings[name]).resolve() for name in ("lessons", "policies"))
-        config = read_config(TokenModelConfig, self.settings["policy"])
+        config = read_config(MatchLevelModelConfig, self.settings["policy"])
         return _fitted(self.settings["longest_s"], family, case["taught_at"], lessons, config, folder, seed)
 
     def _model(self, graph: str) -> Path:
@@ -243,7 +243,13 @@ def _file(option_of: OptionOf, folder: Path, graph: str) -> Path:
 
 @cache
 def _fitted(
-    longest_s: float, family: str | None, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, seed: int
+    longest_s: float,
+    family: str | None,
+    cost: str,
+    lessons: Path,
+    config: MatchLevelModelConfig,
+    folder: Path,
+    seed: int,
 ) -> Path:
     """`policy_without`, in a process of its own, since a fit would leave much memory behind."""
     fit = partial(policy_without, family, cost, lessons, config, folder, seed=seed)

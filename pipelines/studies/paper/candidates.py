@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.candidate_search import CandidateSearch
-from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.controller import CandidateController, untrained_controller
 from rlflow.agents.candidates.training import train_on_candidates
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess

@@ -18,13 +18,13 @@ from functools import partial
 
 import numpy as np
 
+from rlflow.agents.match_level.chain import FittedWorld
+from rlflow.agents.match_level.dream_training import MatchLevelDream, train_in_dream
+from rlflow.agents.match_level.match_level_search import MatchLevelSearch
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.policy_search import judge_on
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
-from rlflow.agents.tokens.chain import FittedWorld
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
-from rlflow.agents.tokens.match_level_search import MatchLevelSearch
-from rlflow.agents.tokens.real_env import real_return
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
@@ -34,7 +34,7 @@ from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
-from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from studies.paper.model_free import acting_alone
 from studies.paper.rows import Row, Subject, method_row
 from studies.paper.walks import random_rewrite
@@ -52,9 +52,9 @@ class DreamtCell:
     subject: Subject
     seed: int
     collection: TokenCollectionConfig
-    world_model: TokenModelConfig
-    dream: TokenDreamConfig
-    ppo: TokenControllerConfig
+    world_model: MatchLevelModelConfig
+    dream: MatchLevelDreamConfig
+    ppo: MatchLevelControllerConfig
     max_steps: int
     proposals: int
     unseen: tuple[int, ...]
@@ -107,7 +107,7 @@ class DreamtCell:
             process, self.subject.model.stem, self.collection, seed=self.seed, library_hash=rules.hash
         ).rollouts
 
-    def _scored(self, dream: TokenDream, process: TokenProcess, temperature: float) -> Row:
+    def _scored(self, dream: MatchLevelDream, process: TokenProcess, temperature: float) -> Row:
         """Train at a temperature; score the controller in that dream, and by an episode as long on the graph."""
         training = train_in_dream(dream.at(temperature), self.ppo.shortened(self.sweep_share), seed=self.seed)
         real = real_return(process, dream.model, training.controller, dream.config.max_steps)

@@ -101,7 +101,7 @@ def gain_points(found: Variants, one: str, other: str) -> float:
     return value(found[one], "improvement_percent") - value(found[other], "improvement_percent")
 
 
-def range_told(values: Sequence[float]) -> str:
+def range_text(values: Sequence[float]) -> str:
     return f"{min(values):.2f} to {max(values):.2f} %" if values else "nothing that was measured"
 
 
@@ -146,7 +146,7 @@ def half_way(variant: Variant) -> str:
     return f"{middle(updates):g}"
 
 
-def reward_told(name: str) -> str:
+def reward_text(name: str) -> str:
     return _REWARDS.get(name, name)
 
 
@@ -161,7 +161,7 @@ def compared_with_estimate(rewards: Mapping[str, Any]) -> dict[str, list[str]]:
     for name, one in rewards.items():
         own_low, own_high = one["latency_ratio_deployed"]["ci95"]
         if name != "estimated":
-            found["more" if own_low > high else "less" if own_high < low else "level"].append(reward_told(name))
+            found["more" if own_low > high else "less" if own_high < low else "level"].append(reward_text(name))
     return found
 
 

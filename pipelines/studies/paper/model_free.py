@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.controller import TokenController
-from rlflow.agents.tokens.match_level_search import MatchLevelSearch
-from rlflow.agents.tokens.model_free import train_and_try
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
-from rlflow.agents.tokens.token_policy import shipped
+from rlflow.agents.match_level.controller import MatchLevelController
+from rlflow.agents.match_level.guide import shipped
+from rlflow.agents.match_level.match_level_search import MatchLevelSearch
+from rlflow.agents.match_level.model_free import train_and_try
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.cost.base import CostModel
 from rlflow.environments.rewards import RewardConfig, reward_of
 from rlflow.environments.token_process import TokenProcess
@@ -21,7 +21,7 @@ from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.world_model.match_level.model import MatchLevelModel
 from studies.paper.rows import Row, Subject, method_row
 
 
@@ -33,7 +33,7 @@ class ModelFreeCell:
     variant: str
     seed: int
     reward: RewardConfig
-    ppo: TokenControllerConfig
+    ppo: MatchLevelControllerConfig
     real: RealEpisodesConfig
 
     def run(self) -> dict[str, Row]:
@@ -57,8 +57,8 @@ def acting_alone(
     rules: Library,
     rewriter: Rewriter,
     prices: CostModel,
-    world_model: TokenWorldModel,
-    controller: TokenController,
+    world_model: MatchLevelModel,
+    controller: MatchLevelController,
     *,
     max_steps: int,
     seed: int,

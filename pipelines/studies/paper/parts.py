@@ -10,26 +10,26 @@ from hydra import compose
 from omegaconf import OmegaConf
 from tracking.factories import cost_context_of
 
-from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
+from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.collection import CollectionConfig
-from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.errors import InputError
 from rlflow.method import Budget
 from rlflow.search.rule_selection import SelectionConfig
-from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from rlflow.world_model.settings import read_config
-from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
 from studies.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
 from studies.paper.dreamt import DreamtCell
 from studies.paper.frameworks import FrameworksCell
 from studies.paper.latency import LatencyCell
 from studies.paper.model_free import ModelFreeCell
-from studies.paper.pooled import PooledCell
+from studies.paper.pooled import GraphLevelCell
 from studies.paper.rows import Cell, Subject
 from studies.paper.searched import SearchCell
 from studies.paper.walks import WalkCell
@@ -184,9 +184,9 @@ def _dreamt(study: Study, changed: Any, subject: Subject, seed: int) -> DreamtCe
         subject=subject,
         seed=seed,
         collection=read_config(TokenCollectionConfig, settings["rollouts"] | changed["rollouts"]),
-        world_model=read_config(TokenModelConfig, settings["world_model"] | changed["world_model"]),
-        dream=read_config(TokenDreamConfig, settings["controller"]["dream"]),
-        ppo=read_config(TokenControllerConfig, settings["controller"]["ppo"] | changed["ppo"]),
+        world_model=read_config(MatchLevelModelConfig, settings["world_model"] | changed["world_model"]),
+        dream=read_config(MatchLevelDreamConfig, settings["controller"]["dream"]),
+        ppo=read_config(MatchLevelControllerConfig, settings["controller"]["ppo"] | changed["ppo"]),
         max_steps=changed["max_steps"],
         proposals=changed["proposals"],
         unseen=tuple(changed["unseen"]),
@@ -201,26 +201,26 @@ def _smaller(study: Study, graph: str) -> dict[str, Any]:
     return {"settings": section["settings"] | section.get("selection", {})}
 
 
-def _pooled(part: Any, subject: Subject, smaller: Subject, seed: int) -> PooledCell:
+def _pooled(part: Any, subject: Subject, smaller: Subject, seed: int) -> GraphLevelCell:
     """The paper's own formulation, by the experiment's settings for it."""
-    settings: Any = OmegaConf.to_container(compose("config", ["world_model=pooled"]), resolve=True)
-    return PooledCell(
+    settings: Any = OmegaConf.to_container(compose("config", ["world_model=graph_level"]), resolve=True)
+    return GraphLevelCell(
         subject=subject,
         smaller=smaller,
         seed=seed,
         selection=SelectionConfig(**settings["rules"]["selection"]),
         environment=read_config(EnvironmentConfig, settings["environment"]),
-        collection=read_config(CollectionConfig, settings["rollouts"] | part["pooled"]["rollouts"]),
-        world_model=read_config(WorldModelConfig, settings["world_model"] | part["pooled"]["world_model"]),
-        dream=read_config(DreamConfig, settings["controller"]["dream"] | part["pooled"]["dream"]),
-        ppo=read_config(ControllerConfig, settings["controller"]["ppo"] | part["pooled"]["ppo"]),
+        collection=read_config(CollectionConfig, settings["rollouts"] | part["graph_level"]["rollouts"]),
+        world_model=read_config(GraphLevelModelConfig, settings["world_model"] | part["graph_level"]["world_model"]),
+        dream=read_config(GraphLevelDreamConfig, settings["controller"]["dream"] | part["graph_level"]["dream"]),
+        ppo=read_config(ControllerConfig, settings["controller"]["ppo"] | part["graph_level"]["ppo"]),
         temperatures=tuple(part["dreamt"]["temperatures"]),
         sweep_share=part["dreamt"]["sweep_share"],
     )
 
 
 def _model_free(changed: Any, subject: Subject, label: str, seed: int, reward: RewardConfig) -> ModelFreeCell:
-    ppo = read_config(TokenControllerConfig, changed["ppo"])
+    ppo = read_config(MatchLevelControllerConfig, changed["ppo"])
     return ModelFreeCell(subject, label, seed, reward, ppo, read_config(RealEpisodesConfig, changed["real"]))
 
 

@@ -1,7 +1,7 @@
 """The paper's own formulation, one vector for a graph and actions by rule and location, at several temperatures.
 
 It acts with a few rules, which are chosen on a smaller graph of the same kind, as in the experiment
-(`world_model=pooled`). Scores are those of Table 3: in the dream, and by an episode as long on the graph itself.
+(`world_model=graph_level`). Scores are those of Table 3: in the dream, and by an episode as long on the graph itself.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlflow.agents.collection import CollectionConfig, collect
+from rlflow.agents.graph_level.controller import Controller
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.graph_level.dream_training import PooledDream, train_in_dream
+from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.policy_search import judge_on
-from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.dream_training import PooledDream, train_in_dream
-from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.rule_selection import SelectionConfig, select_rules
-from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.pooled.trainer import fit_world_model
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
+from rlflow.world_model.graph_level.trainer import fit_world_model
 from studies.paper.rows import Row, Subject
 
 
 @dataclass(frozen=True)
-class PooledCell:
+class GraphLevelCell:
     """The settings of the experiment's stages, and the temperatures of the dreams that a controller is trained in.
 
     smaller: the graph on which rules are chosen. sweep_share: of the controller's steps, for each temperature.
@@ -36,8 +36,8 @@ class PooledCell:
     selection: SelectionConfig
     environment: EnvironmentConfig
     collection: CollectionConfig
-    world_model: WorldModelConfig
-    dream: DreamConfig
+    world_model: GraphLevelModelConfig
+    dream: GraphLevelDreamConfig
     ppo: ControllerConfig
     temperatures: tuple[float, ...]
     sweep_share: float

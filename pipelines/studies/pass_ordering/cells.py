@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rlflow.passes import search
-from rlflow.passes.agents.config import DreamtConfig, PassAgentConfig
 from rlflow.passes.agents.dreamt import train_in_dream
+from rlflow.passes.agents.pass_agent_config import DreamtConfig, PassAgentConfig
 from rlflow.passes.agents.playing import PlayConfig, Playing, Untrained, play
 from rlflow.passes.agents.training import train
 from rlflow.passes.backend import Facts, PassError

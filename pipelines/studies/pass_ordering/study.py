@@ -21,7 +21,7 @@ from tracking.share import Share
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError
 from rlflow.method import OnProgress
-from rlflow.passes.agents.config import config_of
+from rlflow.passes.agents.pass_agent_config import config_of
 from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig
 from rlflow.passes.environment.rewards import TimingConfig
 from rlflow.passes.worker import WorkerBackend

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+from rlflow.agents.match_level.demonstrations import GainConfig
+from rlflow.agents.match_level.lesson_files import Subject
+from rlflow.agents.match_level.lessons import Expert, Lesson, Start
 from rlflow.agents.token_collection import TokenCollectionConfig
-from rlflow.agents.tokens.demonstrations import GainConfig
-from rlflow.agents.tokens.lesson_files import Subject
-from rlflow.agents.tokens.lessons import Expert, Lesson, Start
 from rlflow.world_model.settings import read_config
 from studies.program import OptionOf
 

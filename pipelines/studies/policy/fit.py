@@ -6,14 +6,14 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from rlflow.agents.tokens.guided_chains import ChainConfig
-from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
-from rlflow.agents.tokens.rule_means import RuleMeans
-from rlflow.agents.tokens.token_policy import TokenPolicy
+from rlflow.agents.match_level.guide import Guide
+from rlflow.agents.match_level.guided_chains import ChainConfig
+from rlflow.agents.match_level.lesson_files import LessonRecord, read, read_records
+from rlflow.agents.match_level.rule_means import RuleMeans
 from rlflow.cli.progress import progress_bar
+from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
+from rlflow.world_model.match_level.trainer import fit_token_model
 from rlflow.world_model.settings import read_config
-from rlflow.world_model.tokens.config import TokenModelConfig
-from rlflow.world_model.tokens.trainer import fit_token_model
 from studies.policy.curriculum import units
 from studies.program import checkpoint, options_of, study_program, study_run
 
@@ -27,7 +27,7 @@ def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     held_out = {unit.lesson.name for unit in units(settings, options_of("policy")) if unit.held_out}
     records = [record for record in read_records(LESSONS) if record.name not in held_out]
-    model_config = read_config(TokenModelConfig, settings["fit"])
+    model_config = read_config(MatchLevelModelConfig, settings["fit"])
     epochs = model_config.encoder_epochs + model_config.epochs
     with (
         checkpoint("policy_fit", {name: settings[name] for name in SECTIONS}) as folder,
@@ -51,7 +51,7 @@ def main(config: DictConfig) -> None:
         chains = read_config(ChainConfig, settings["chains"])
         fit_s = time.perf_counter() - started
         trained_on = _trained_on(records, model.arguments.library_hash, fit_s)
-        TokenPolicy(model, chains, trained_on, RuleMeans.of(rollouts).taken).save(POLICY)
+        Guide(model, chains, trained_on, RuleMeans.of(rollouts).taken).save(POLICY)
 
 
 def _trained_on(records: list[LessonRecord], library_hash: str, fit_s: float) -> dict[str, Any]:

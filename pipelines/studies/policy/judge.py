@@ -16,9 +16,9 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, graph_of
 from tracking.run import numbers
 
-from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
-from rlflow.agents.tokens.lessons import Start, started
-from rlflow.agents.tokens.token_policy import FILE, TokenPolicy
+from rlflow.agents.match_level.guide import FILE, Guide
+from rlflow.agents.match_level.lesson_files import LessonRecord, read, read_records
+from rlflow.agents.match_level.lessons import Start, started
 from rlflow.cli.progress import progress_bar
 from rlflow.kept import Kept
 from rlflow.method import Budget
@@ -26,8 +26,8 @@ from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.schemas.figures import Figure
 from rlflow.search.greedy import Greedy
-from rlflow.world_model.tokens.choices import auc, rule_shares
-from rlflow.world_model.tokens.diagnostics import by_rule, rule_means, saving_report, savings
+from rlflow.world_model.match_level.diagnostics import by_rule, rule_means, saving_report, savings
+from rlflow.world_model.match_level.expert_metrics import auc, rule_shares
 from studies.policy.curriculum import Unit, units
 from studies.policy.data_sheet import figures
 from studies.policy.documents import Policy
@@ -43,7 +43,7 @@ SECTIONS = ("seed", "judging", "lesson", "lessons")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     course = units(settings, options_of("policy"))
-    policy, rewrites = TokenPolicy.load(POLICY), settings["judging"]["rewrites"]
+    policy, rewrites = Guide.load(POLICY), settings["judging"]["rewrites"]
     judging = Judging.of(policy, course, rewrites)
     settled = {"policy": (POLICY / FILE).read_text(), **{name: settings[name] for name in SECTIONS}}
     with (
@@ -66,14 +66,14 @@ def main(config: DictConfig) -> None:
 class Judging:
     """A policy, what its lessons tell of rules, and how many rewrites its chains may take."""
 
-    policy: TokenPolicy
+    policy: Guide
     records: Mapping[str, LessonRecord]
     means: Mapping[str, float]
     shares: Mapping[str, float]
     rewrites: int
 
     @classmethod
-    def of(cls, policy: TokenPolicy, course: Sequence[Unit], rewrites: int) -> "Judging":
+    def of(cls, policy: Guide, course: Sequence[Unit], rewrites: int) -> "Judging":
         records = {record.name: record for record in read_records(LESSONS)}
         known = read([records[unit.lesson.name] for unit in course if not unit.held_out], LESSONS)
         return cls(policy, records, rule_means(known, known.episodes), rule_shares(known), rewrites)
@@ -112,11 +112,11 @@ class Judging:
         rollouts = read([record], LESSONS)
         reading, shown = self.policy.model.read(rollouts), rollouts.episodes[0]
         rule_mean, rule_share = (by_rule(rollouts.rule_of, known) for known in (self.means, self.shares))
-        savings_told = saving_report(rollouts.episodes, rollouts.rule_of, savings(reading), rule_mean)
+        savings_text = saving_report(rollouts.episodes, rollouts.rule_of, savings(reading), rule_mean)
         found = {
             "taken_auc": (auc(shown, reading.taken.numpy()), auc(shown, rule_share), len(shown.states)),
             "saving_rank_correlation": tuple(
-                savings_told[name] for name in ("spearman", "spearman_rule_mean", "spearman_cases")
+                savings_text[name] for name in ("spearman", "spearman_rule_mean", "spearman_cases")
             ),
         }
         return {

@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, graph_of
 from tracking.share import Share
 
-from rlflow.agents.tokens.lesson_files import hold
+from rlflow.agents.match_level.lesson_files import hold
 from rlflow.cli.progress import progress_bar
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph

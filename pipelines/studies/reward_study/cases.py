@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.model_free import train_and_try
-from rlflow.agents.tokens.real_env import RealEpisodesConfig, final_graph
-from rlflow.agents.tokens.token_policy import shipped
+from rlflow.agents.match_level.guide import shipped
+from rlflow.agents.match_level.model_free import train_and_try
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig, final_graph
 from rlflow.cost.base import CostContext
 from rlflow.cost.models import COST_MODELS
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of
@@ -58,7 +58,7 @@ class Case:
     context: CostContext
     seed: int
     reward: RewardConfig
-    ppo: TokenControllerConfig
+    ppo: MatchLevelControllerConfig
     real: RealEpisodesConfig
     timing: TimingConfig
 

@@ -17,8 +17,8 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import Run, numbers
 
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.environments import RewardConfig
 from rlflow.world_model.settings import read_config
 from studies.program import graph_files, options_of, run_cells, study_program
@@ -49,7 +49,7 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
             context=context,
             seed=seed,
             reward=reward,
-            ppo=read_config(TokenControllerConfig, settings["controller"]["ppo"]),
+            ppo=read_config(MatchLevelControllerConfig, settings["controller"]["ppo"]),
             real=read_config(RealEpisodesConfig, settings["real"]),
             timing=read_config(TimingConfig, settings["timing"]),
         )

@@ -27,12 +27,12 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
+from rlflow.agents.match_level.chain import FittedWorld
+from rlflow.agents.match_level.dream_training import train_in_dream
+from rlflow.agents.match_level.model_free import train_and_try
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_return
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens, greedy_descent
-from rlflow.agents.tokens.chain import FittedWorld
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.dream_training import train_in_dream
-from rlflow.agents.tokens.model_free import train_and_try
-from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_return
 from rlflow.cost.base import CostContext
 from rlflow.cost.models import COST_MODELS
 from rlflow.environments.token_process import TokenProcess
@@ -42,8 +42,8 @@ from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.timing.statistics import estimate
-from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
-from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
+from rlflow.world_model.match_level.model import MatchLevelModel
 
 Row = dict[str, Any]
 Key = tuple[str, str]
@@ -65,10 +65,10 @@ class Case:
     episodes: tuple[int, ...]
     dreams: int
     collection: TokenCollectionConfig
-    world_model: TokenModelConfig
-    dream: TokenDreamConfig
-    dreamt: TokenControllerConfig
-    free: TokenControllerConfig
+    world_model: MatchLevelModelConfig
+    dream: MatchLevelDreamConfig
+    dreamt: MatchLevelControllerConfig
+    free: MatchLevelControllerConfig
     real: RealEpisodesConfig
 
 
@@ -120,7 +120,7 @@ def _greedy(process: TokenProcess, max_steps: int) -> Row:
     return {"result_percent": way[0].percent - way[-1].percent, "interactions": process.rewrites}
 
 
-def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, TokenWorldModel]:
+def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, MatchLevelModel]:
     """Fit a world model to the rollouts, and train in its dreams; returns the best result, and the model."""
     started = time.perf_counter()
     world = FittedWorld.fit(rollouts, case.world_model, seed=case.seed)
@@ -139,7 +139,7 @@ def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple
     return found, world.model
 
 
-def _free(case: Case, process: TokenProcess, model: TokenWorldModel) -> Row:
+def _free(case: Case, process: TokenProcess, model: MatchLevelModel) -> Row:
     """Train on the graph; returns the course of the trials, and the best of them with the steps until then."""
     training = train_and_try(process, model, case.free, case.real, seed=case.seed)
     tried = [update for update in training.updates if "real_score_percent" in update]

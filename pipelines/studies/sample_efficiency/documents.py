@@ -54,7 +54,7 @@ class Point(Document):
     """Real steps after which the model-free agent was as good; null if it never was."""
 
 
-class WorldModel(Document):
+class GraphLevelModel(Document):
     """The agent that learns in a dream."""
 
     points: Annotated[list[Point], NOT_EMPTY]
@@ -68,7 +68,7 @@ class Row(Document):
     seed: Seed
     greedy: Greedy
     model_free: ModelFree
-    world_model: WorldModel
+    world_model: GraphLevelModel
     share_of_interactions: Error | None
 
 

@@ -17,11 +17,11 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import Run, numbers
 
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from rlflow.world_model.settings import read_config
-from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
 from studies.program import graph_files, options_of, run_cells, study_program
 from studies.sample_efficiency.cases import Case, Key, Row, run_case, summary
 from studies.sample_efficiency.documents import SampleEfficiency
@@ -51,10 +51,10 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
             episodes=tuple(settings["episodes"]),
             dreams=settings["dreams"],
             collection=TokenCollectionConfig(**collection | {"greedy": tuple(collection["greedy"])}),
-            world_model=read_config(TokenModelConfig, settings["world_model"]),
-            dream=read_config(TokenDreamConfig, settings["controller"]["dream"]),
-            dreamt=read_config(TokenControllerConfig, ppo),
-            free=read_config(TokenControllerConfig, ppo | settings["model_free"]),
+            world_model=read_config(MatchLevelModelConfig, settings["world_model"]),
+            dream=read_config(MatchLevelDreamConfig, settings["controller"]["dream"]),
+            dreamt=read_config(MatchLevelControllerConfig, ppo),
+            free=read_config(MatchLevelControllerConfig, ppo | settings["model_free"]),
             real=read_config(RealEpisodesConfig, settings["real"]),
         )
         for graph, model in graphs.items()

@@ -22,11 +22,11 @@ from tracking.store import open_store
 from tracking.sweep import PARENT_VARIABLE
 
 from rlflow.agents.collection import CollectionConfig, collect
+from rlflow.agents.graph_level.controller import Controller
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.graph_level.dream_training import PooledDream, train_in_dream, untrained
+from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.policy_search import judge_on
-from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.dream_training import PooledDream, train_in_dream, untrained
-from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.scores import best_improvement_percent
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
@@ -38,8 +38,8 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
-from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.pooled.trainer import fit_world_model
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
+from rlflow.world_model.graph_level.trainer import fit_world_model
 from rlflow.world_model.settings import read_config
 from studies.program import CONF
 from studies.seed_study.documents import SeedStudy
@@ -94,10 +94,10 @@ def _learned(
     seed, started = settings["seed"], time.perf_counter()
     rollouts = collect(env, read_config(CollectionConfig, settings["rollouts"]), seed=seed).rollouts(env)
 
-    fit = read_config(WorldModelConfig, settings["world_model"])
+    fit = read_config(GraphLevelModelConfig, settings["world_model"])
     model = fit_world_model(rollouts, fit, seed=seed, on_epoch=run.log)
 
-    dream = read_config(DreamConfig, settings["controller"]["dream"])
+    dream = read_config(GraphLevelDreamConfig, settings["controller"]["dream"])
     ppo = read_config(ControllerConfig, settings["controller"]["ppo"])
     rewriter, evaluation = Rewriter(rules.rules), settings["evaluation"]
 

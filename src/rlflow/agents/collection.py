@@ -113,22 +113,22 @@ def collect(
     *,
     seed: int,
     before: Collection | None = None,
-    ways: Sequence[Trajectory] = (),
+    trajectories: Sequence[Trajectory] = (),
     checkpoint: Path | None = None,
     on_episode: Callable[[int, Episode], None] | None = None,
 ) -> Collection:
     """Play episodes one after another, until there are enough of them or the time is over.
 
-    before: a collection to which they are added. ways: from the start, on which they begin; at the start itself where
-    there are none. checkpoint: a folder; episodes that lie there already are not played again, unless seed, settings,
-    ways, rules or vocabulary were others. on_episode(number, episode) after each that is played.
+    before: a collection to which they are added. trajectories: from the start, on which they begin; at the start itself
+    where there are none. checkpoint: a folder; episodes that lie there already are not played again, unless seed,
+    settings, trajectories, rules or vocabulary were others. on_episode(number, episode) after each that is played.
     """
     agent = RandomAgent(env.actions, config.terminate_probability, config.concentration)
     collection = before if before is not None else Collection()
     known = len(collection.episodes)
 
     def one(number: int) -> Collection:
-        return _played(env, agent, collection, ways, np.random.default_rng([seed, number]))
+        return _played(env, agent, collection, trajectories, np.random.default_rng([seed, number]))
 
     def told(number: int, part: Collection) -> None:
         if on_episode is not None:
@@ -137,7 +137,9 @@ def collect(
     shards = None
     if checkpoint is not None:
         settings = replace(config, episodes=0, time_limit_s=None)
-        run = fingerprint(seed, settings, [way.digest for way in ways], env.library.hash, env.actions, env.vocabulary)
+        run = fingerprint(
+            seed, settings, [way.digest for way in trajectories], env.library.hash, env.actions, env.vocabulary
+        )
         shards = Kept(checkpoint / run, partial(Collection.save, env=env), partial(Collection.load, env=env))
     numbers = _in_time(range(known, known + config.episodes), config.time_limit_s)
     for part in played_once(numbers, shards, one, told):
@@ -156,7 +158,11 @@ def _in_time(numbers: Iterable[int], time_limit_s: float | None) -> Iterator[int
 
 
 def _played(
-    env: SubstitutionEnv, agent: RandomAgent, known: GraphBank, ways: Sequence[Trajectory], rng: np.random.Generator
+    env: SubstitutionEnv,
+    agent: RandomAgent,
+    known: GraphBank,
+    trajectories: Sequence[Trajectory],
+    rng: np.random.Generator,
 ) -> Collection:
     """Play one episode; the arrays of graphs that are known are taken from there."""
     part = Collection()
@@ -172,8 +178,8 @@ def _played(
 
     env.reset(seed=int(rng.integers(2**31)))
     weights = agent.draw_rule_weights(rng)
-    if ways:
-        _go(env, ways[int(rng.integers(len(ways)))], rng)
+    if trajectories:
+        _go(env, trajectories[int(rng.integers(len(trajectories)))], rng)
     part.episodes.append(play(agent, weights, observe, step, rng))
     part.trajectories.append(env.trajectory())
     return part

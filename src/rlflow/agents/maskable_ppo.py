@@ -24,8 +24,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
 from rlflow import kept
-from rlflow.agents.config import PPOConfig
 from rlflow.agents.episode_statistics import EpisodeStatistics
+from rlflow.agents.ppo_config import PPOConfig
 from rlflow.agents.rollout_buffers import MaskFreeBuffer, MaskFreeDictBuffer
 from rlflow.agents.selection import Selection
 from rlflow.agents.truncated_episodes import TruncatedEpisodes

@@ -1,4 +1,4 @@
-"""Policies that point at one of some choices, such as kinds of matches or candidate graphs, or terminate.
+"""Policies that point at one of some choices, such as classes of matches or candidate graphs, or terminate.
 
 A subclass reads observations: a feature vector for each choice, and a context for all of a row. The heads are the same
 for every such policy:

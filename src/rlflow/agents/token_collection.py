@@ -3,10 +3,10 @@
     collected = collect_tokens(process, "bert", TokenCollectionConfig(episodes=60), seed=0, library_hash=library.hash)
     collected.rollouts
 
-An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, or on the ways of
-a policy, which finds what its world model gets wrong. It mixes three kinds of steps: the rewrite that saves most, one
-next to the last, and any. All kinds of matches of every state are labelled with what they save, so one step teaches a
-hundred savings.
+An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, or on the
+trajectories of a policy, which finds what its world model gets wrong. It mixes three kinds of steps: the rewrite that
+saves most, one next to the last, and any. All classes of matches of every state are labelled with what they save, so
+one step teaches a hundred savings.
 
 Several workers may play some of the episodes each, in processes or on machines of their own, and leave them in one
 folder. A process that collects all of them plays what is missing there.
@@ -94,7 +94,7 @@ def put_together(parts: Sequence[Collected]) -> Collected:
 
 
 Choose = Callable[[MatchLevelState, np.ndarray, np.random.Generator], int]
-"""Choose a kind of match, given how near each kind is to the last rewrite (K,) int8."""
+"""Choose a class of match, given how near each class is to the last rewrite (K,) int8."""
 
 
 def collect_tokens(
@@ -104,16 +104,16 @@ def collect_tokens(
     *,
     seed: int,
     library_hash: str,
-    ways: Sequence[Trajectory] = (),
+    trajectories: Sequence[Trajectory] = (),
     numbers: Sequence[int] | None = None,
     checkpoint: Path | None = None,
     on_episode: Callable[[int, TokenEpisode], None] | None = None,
 ) -> Collected:
     """Collect `config.episodes` episodes, or those of them that have these numbers.
 
-    ways: from the process's start, on which episodes begin; where there are none they begin on greedy's. checkpoint: a
-    folder; episodes that lie there already are not played again, by any process, unless seed, settings, ways,
-    rules or vocabulary were others. on_episode(number, episode) after each that is played.
+    trajectories: from the process's start, on which episodes begin; where there are none they begin on greedy's.
+    checkpoint: a folder; episodes that lie there already are not played again, by any process, unless seed, settings,
+    trajectories, rules or vocabulary were others. on_episode(number, episode) after each that is played.
     """
     nothing, visited = (
         TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash),
@@ -123,7 +123,7 @@ def collect_tokens(
     def one(number: int) -> Collected:
         nonlocal visited
         started, rewrites, bank = time.perf_counter(), process.rewrites, TokenBank()
-        visited = visited or [list(process.follow(way)) for way in ways] or [list(greedy_descent(process))]
+        visited = visited or [list(process.follow(way)) for way in trajectories] or [list(greedy_descent(process))]
         episode = _episode(process, bank, visited, config, np.random.default_rng([seed, number]))
         rollouts = replace(nothing, tokens=tuple(bank.tokens), rule_of=tuple(bank.rule_of), episodes=(episode,))
         return Collected(rollouts, process.rewrites - rewrites, time.perf_counter() - started)
@@ -135,7 +135,7 @@ def collect_tokens(
     shards = None
     if checkpoint is not None:
         of_rules = (graph, library_hash, process.vocabulary)
-        run = fingerprint(seed, replace(config, episodes=0), [way.digest for way in ways], *of_rules)
+        run = fingerprint(seed, replace(config, episodes=0), [way.digest for way in trajectories], *of_rules)
         shards = Kept(checkpoint / run, Collected.save, Collected.load)
     asked = range(config.episodes) if numbers is None else numbers
     return put_together([Collected(nothing, 0, 0.0), *played_once(asked, shards, one, told)])
@@ -144,11 +144,11 @@ def collect_tokens(
 def _episode(
     process: TokenProcess,
     bank: TokenBank,
-    ways: Sequence[Sequence[MatchLevelState]],
+    trajectories: Sequence[Sequence[MatchLevelState]],
     config: TokenCollectionConfig,
     rng: np.random.Generator,
 ) -> TokenEpisode:
-    where, way = rng.random(), ways[int(rng.integers(len(ways)))]
+    where, way = rng.random(), trajectories[int(rng.integers(len(trajectories)))]
     if where < config.from_start:
         start = way[0]
     elif where < 1 - config.from_end:
@@ -163,8 +163,8 @@ def play(
 ) -> TokenEpisode:
     """Play one episode of at most `steps` rewrites, which ends early where there is no match."""
     state, states, taken = start, [state_of(start, bank)], list[TokenStep]()
-    near = np.full(len(start.kinds.tokens), FAR_AWAY, dtype=np.int8)
-    while len(taken) < steps and len(state.kinds.tokens):
+    near = np.full(len(start.classes.tokens), FAR_AWAY, dtype=np.int8)
+    while len(taken) < steps and len(state.classes.tokens):
         state, step = process.step(state, choose(state, near, rng))
         states.append(state_of(state, bank))
         near = nearness_after(states[-2].token, step, states[-1].token)
@@ -174,10 +174,10 @@ def play(
 
 def state_of(state: MatchLevelState, bank: TokenBank) -> TokenState:
     """Write a state down, with its tokens told by their places in the bank."""
-    kinds = state.kinds
-    rules = (state.match(state.first(kind)).rule.id for kind in range(len(kinds.tokens)))
-    token = [bank.place(token, rule) for token, rule in zip(kinds.tokens, rules, strict=True)]
-    return TokenState(np.array(token, dtype=np.int64), kinds.counts, state.distance, state.saving, state.percent)
+    classes = state.classes
+    rules = (state.match(state.first(match_class)).rule.id for match_class in range(len(classes.tokens)))
+    token = [bank.place(token, rule) for token, rule in zip(classes.tokens, rules, strict=True)]
+    return TokenState(np.array(token, dtype=np.int64), classes.counts, state.distance, state.saving, state.percent)
 
 
 def greedy_descent(process: TokenProcess) -> Iterator[MatchLevelState]:

@@ -9,22 +9,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rlflow.agents.graph_level.controller import Controller
+from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
+from rlflow.agents.match_level import guide
+from rlflow.agents.match_level.controller import MatchLevelController
+from rlflow.agents.match_level.guide import Guide
+from rlflow.agents.match_level.guided_chains import GuidedChains
+from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.policy_search import PolicySearch
-from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
-from rlflow.agents.tokens import token_policy
-from rlflow.agents.tokens.controller import TokenController
-from rlflow.agents.tokens.guided_chains import GuidedChains
-from rlflow.agents.tokens.match_level_search import MatchLevelSearch
-from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.errors import InputError
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.search.making import make_search
-from rlflow.world_model.pooled.model import WorldModel, is_pooled
-from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.search.factory import make_search
+from rlflow.world_model.graph_level.model import GraphLevelModel, is_pooled
+from rlflow.world_model.match_level.model import MatchLevelModel
 
 Policy = GuidedChains | PolicySearch
 
@@ -40,15 +40,15 @@ def trained_policy(
 ) -> Policy:
     """Make the method of the policy in `folder`; None: of the one that ships, unless `trained_on` names a graph.
 
-    The other options are those of `TokenPolicy.search`, or of `experiment_policy` where `folder` is that of `dvc
+    The other options are those of `Guide.search`, or of `experiment_policy` where `folder` is that of `dvc
     repro`. `InputError` for a policy or an option that there is not.
     """
     parts = (library, rewriter, cost_model)
     if folder is None and trained_on is None:
-        return make_search(token_policy.shipped().search, parts, options, "the method rlflow")
+        return make_search(guide.shipped().search, parts, options, "the method rlflow")
     place = Path("data" if folder is None else folder)
-    if trained_on is None and (place / token_policy.FILE).exists():
-        return make_search(TokenPolicy.load(place).search, parts, options, f"the policy in {place}")
+    if trained_on is None and (place / guide.FILE).exists():
+        return make_search(Guide.load(place).search, parts, options, f"the policy in {place}")
     named = {"folder": place, "trained_on": trained_on, **options}
     return make_search(experiment_policy, parts, named, f"the policy in {place}")
 
@@ -77,9 +77,9 @@ def experiment_policy(
     world, policy = folder / "world_models" / graph, folder / "policies" / graph
     try:
         if is_pooled(world):
-            pooled = _pooled(library, cost_model, WorldModel.load(world), Controller.load(policy), horizon, seed)
+            pooled = _pooled(library, cost_model, GraphLevelModel.load(world), Controller.load(policy), horizon, seed)
             return pooled.after_greedy()
-        model, controller = TokenWorldModel.load(world), TokenController.load(policy)
+        model, controller = MatchLevelModel.load(world), MatchLevelController.load(policy)
     except InputError as error:
         raise InputError(
             f"no trained policy in {folder} ({error}): train one with `dvc repro`, name its folder with --policy, or "
@@ -91,7 +91,7 @@ def experiment_policy(
 
 
 def _pooled(
-    library: Library, cost_model: CostModel, model: WorldModel, controller: Controller, horizon: int, seed: int
+    library: Library, cost_model: CostModel, model: GraphLevelModel, controller: Controller, horizon: int, seed: int
 ) -> GraphLevelSearch:
     """The policy of a pooled world model, which acts with those of its rules that the library has."""
     known = [i for i in model.arguments.rule_ids if any(r.id == i for r in library.rules)]

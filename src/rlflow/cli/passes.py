@@ -14,7 +14,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import EquivalenceError, InputError
 from rlflow.passes.backend import Facts
 from rlflow.passes.backends import BACKENDS
-from rlflow.passes.making import METHODS, search_with
+from rlflow.passes.factory import METHODS, search_with
 from rlflow.passes.record import PassRecord, read_record, replayed, write_record
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend

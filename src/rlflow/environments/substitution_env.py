@@ -190,7 +190,7 @@ class SubstitutionEnv(ProcessEnv[SubstitutionProcess]):
         """Masks for stock MaskablePPO, (R + 1 + L,) bool: the valid rules, then the locations that some rule has.
 
         The two parts are independent, so stock masking still admits pairs that do not exist; they earn
-        `reward.invalid`. `agents.pooled.factored_policy` masks the location given the rule instead.
+        `reward.invalid`. `agents.graph_level.factored_policy` masks the location given the rule instead.
         """
         counts = self.state.counts
         widest = np.arange(self.actions.max_locations) < max(1, counts.max(initial=0))

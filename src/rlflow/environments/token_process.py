@@ -2,10 +2,10 @@
 
     process = TokenProcess(graph, rewriter, cost_model)
     before = process.start()
-    after, step = process.step(before, int(before.saving.argmax()))      # a kind of match; the first of that kind
+    after, step = process.step(before, int(before.saving.argmax()))      # a class of match; the first of that kind
     step.reward, step.born
 
-Asked for what can be saved, a state has every kind of match priced, whether it is taken or not; alike ones are
+Asked for what can be saved, a state has every class of match priced, whether it is taken or not; alike ones are
 priced once. `rewrites` counts those that had to be carried out for that.
 
 The invariant: rewards of consecutive steps add up to the drop of the price, in percent of the start's.
@@ -42,65 +42,65 @@ Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class MatchLevelState(ProcessState):
-    """A graph on the way, with the K kinds of matches that it has."""
+    """A graph on the way, with the K classes of matches that it has."""
 
     start_ms: float
-    kinds: StateTokens
+    classes: StateTokens
 
     @property
     def percent(self) -> float:
         """The price in percent of the start's."""
         return 100.0 * self.runtime_ms / self.start_ms
 
-    def saving_of(self, kinds: Sequence[int]) -> np.ndarray:
-        """(N,) float32: what a rewrite of each of some kinds saves, in percent of the start's price."""
-        matches = (self.match(self.first(kind)) for kind in kinds)
+    def saving_of(self, classes: Sequence[int]) -> np.ndarray:
+        """(N,) float32: what a rewrite of each of some classes saves, in percent of the start's price."""
+        matches = (self.match(self.first(match_class)) for match_class in classes)
         after_ms = np.array(self.evaluator.runtimes_after_ms(self.graph, matches), np.float64)
         return (100.0 * (self.runtime_ms - after_ms) / self.start_ms).astype(np.float32)
 
     @cached_property
     def saving(self) -> np.ndarray:
-        """(K,) float32: what a rewrite of each kind saves, worked out when asked."""
-        return self.saving_of(range(len(self.kinds.tokens)))
+        """(K,) float32: what a rewrite of each class saves, worked out when asked."""
+        return self.saving_of(range(len(self.classes.tokens)))
 
     @cached_property
     def distance(self) -> np.ndarray:
-        """(K, K) int8 between kinds, see `token_distances`."""
+        """(K, K) int8 between classes, see `token_distances`."""
         return self._distances.groups_apart()
 
     def distance_from(self, number: int) -> np.ndarray:
-        """(K,) int8 from match `number` to the nearest of each kind."""
+        """(K,) int8 from match `number` to the nearest of each class."""
         return self._distances.apart_from(number)
 
     @cached_property
-    def kind_at(self) -> dict[Place, int]:
-        """The kind of each match, by what tells the match from all others of its graph."""
+    def class_at(self) -> dict[Place, int]:
+        """The class of each match, by what tells the match from all others of its graph."""
         return {
-            place_of(match): kind
-            for (_, match), kind in zip(self.kinds.matches, self.kinds.token_of.tolist(), strict=True)
+            place_of(match): match_class
+            for (_, match), match_class in zip(self.classes.matches, self.classes.token_of.tolist(), strict=True)
         }
 
     @cached_property
     def number_at(self) -> dict[Location, int]:
         """The number of each match, by its rule and its location."""
-        return {location: number for number, (location, _) in enumerate(self.kinds.matches)}
+        return {location: number for number, (location, _) in enumerate(self.classes.matches)}
 
     def match(self, number: int) -> Match:
         """Return a match by its number, in the order of rules and locations."""
-        return self.kinds.matches[number][1]
+        return self.classes.matches[number][1]
 
-    def first(self, kind: int) -> int:
-        """Return the number of the first match of a kind."""
-        return self._firsts[kind]
+    def first(self, match_class: int) -> int:
+        """Return the number of the first match of a class."""
+        return self._firsts[match_class]
 
     @cached_property
     def _firsts(self) -> list[int]:
-        """The first match of each kind; kinds are numbered in the order in which they are met."""
-        return np.unique(self.kinds.token_of, return_index=True)[1].tolist()  # type: ignore[no-any-return]
+        """The first match of each class; classes are numbered in the order in which they are met."""
+        return np.unique(self.classes.token_of, return_index=True)[1].tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def _distances(self) -> MatchDistances:
-        return MatchDistances(self.graph, [match.nodes for _, match in self.kinds.matches], self.kinds.token_of)
+        return MatchDistances(self.graph, [match.nodes for _, match in self.classes.matches], self.classes.token_of)
 
 
 class TokenProcess:
@@ -153,9 +153,9 @@ class TokenProcess:
         """The state of a graph that rewriting has led to."""
         return MatchLevelState(graph, self.evaluator, self.start_ms, self._tokeniser.tokens(graph, self.profile))
 
-    def step(self, before: MatchLevelState, kind: int) -> tuple[MatchLevelState, TokenStep]:
-        """Carry out the first match of a kind; return the state after it, and what became of the matches."""
-        return self.take(before, before.first(kind))
+    def step(self, before: MatchLevelState, match_class: int) -> tuple[MatchLevelState, TokenStep]:
+        """Carry out the first match of a class; return the state after it, and what became of the matches."""
+        return self.take(before, before.first(match_class))
 
     def take(self, before: MatchLevelState, number: int) -> tuple[MatchLevelState, TokenStep]:
         """Carry out one match, by its number in the state; return what `step` does."""
@@ -187,22 +187,22 @@ class TokenProcess:
 
 def _what_became(before: MatchLevelState, after: MatchLevelState, taken: int) -> TokenStep:
     """Compare the matches of two states, between which match number `taken` was carried out."""
-    was, now = dict(before.kind_at), after.kind_at
-    gone = np.zeros(len(before.kinds.tokens), dtype=np.int64)
+    was, now = dict(before.class_at), after.class_at
+    gone = np.zeros(len(before.classes.tokens), dtype=np.int64)
     turned: Counter[tuple[int, int]] = Counter()
     was.pop(place_of(before.match(taken)))
     for place, old in was.items():
         if place not in now:
             gone[old] += 1
-        elif before.kinds.tokens[old].key != after.kinds.tokens[now[place]].key:
+        elif before.classes.tokens[old].key != after.classes.tokens[now[place]].key:
             turned[old, now[place]] += 1
     born = Counter(new for place, new in now.items() if place not in was)
     return TokenStep(
-        chosen=int(before.kinds.token_of[taken]),
+        chosen=int(before.classes.token_of[taken]),
         reward=before.percent - after.percent,
         distance=before.distance_from(taken),
         gone=gone,
-        turned=np.array([(*kinds, number) for kinds, number in sorted(turned.items())], np.int64).reshape(-1, 3),
+        turned=np.array([(*classes, number) for classes, number in sorted(turned.items())], np.int64).reshape(-1, 3),
         born=np.array(sorted(born.items()), np.int64).reshape(-1, 2),
     )
 

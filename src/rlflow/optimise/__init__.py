@@ -102,7 +102,7 @@ def optimise(
     do, and the report says so.
 
     `passes` is a backend, "onnx" or "onnx-contrib", whose whole-graph passes are run before the search: public
-    libraries' pipelines, then single passes, as long as the predicted cost falls (`rlflow.optimise.first_move`). The
+    libraries' pipelines, then single passes, as long as the predicted cost falls (`rlflow.optimise.pre_passes`). The
     method "passes" does this and nothing else.
 
     `gate` says on how many inputs the result is checked and how it is timed. `on_progress` is called with the fraction

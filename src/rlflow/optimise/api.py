@@ -23,11 +23,11 @@ from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import save_model
 from rlflow.optimise import DEFAULT_COST_MODEL
 from rlflow.optimise.clock import Deadline, Shares
-from rlflow.optimise.first_move import FirstMove
 from rlflow.optimise.gate import GateConfig, is_faster, is_slower
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
+from rlflow.optimise.pre_passes import FirstMove
 from rlflow.optimise.report import LatencyChange, OptimisationReport
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
@@ -41,7 +41,7 @@ from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.apart import time_batch_apart
-from rlflow.search.making import make_search
+from rlflow.search.factory import make_search
 
 if TYPE_CHECKING:
     from rlflow.optimise.methods import MethodFactory

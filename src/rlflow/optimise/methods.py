@@ -29,6 +29,6 @@ METHODS: Registry[MethodFactory] = Registry(
         "backtracking": "rlflow.search.backtracking:Backtracking",
         "greedy": "rlflow.search.greedy:Greedy",
         "random": "rlflow.search.random:RandomSearch",
-        "passes": "rlflow.search.nothing:Nothing",
+        "passes": "rlflow.search.no_op:Nothing",
     },
 )

@@ -35,8 +35,8 @@ from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import gate
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.first_move import FirstMove, GraphOf, Moved, none_taken
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
+from rlflow.optimise.pre_passes import FirstMove, GraphOf, Moved, none_taken
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
 from rlflow.optimise.report import LatencyChange, Measured, PassesReport
 from rlflow.optimise.shortlist import Shortlist

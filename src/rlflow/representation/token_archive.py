@@ -41,7 +41,7 @@ _ARRAYS = {
 
 @dataclass(frozen=True)
 class _Labels:
-    """A demonstration of one state: of each of its kinds."""
+    """A demonstration of one state: of each of its classes."""
 
     taken: Annotated[np.ndarray, Along("kinds")]
     gain: Annotated[np.ndarray, Along("kinds")]

@@ -1,6 +1,6 @@
 """Episodes over match tokens: what could be done in each state, what was done, and what became of it.
 
-A state lists the kinds of matches that it has, each with their number and with what one of them saves, whether it was
+A state lists the classes of matches that it has, each with their number and with what one of them saves, whether it was
 taken or not. A step names the kind that was taken, and how it changed the list:
 
     state   A x 12, B x 12            step: an A was taken
@@ -30,11 +30,11 @@ FAR_AWAY = 4
 
 @dataclass(frozen=True, eq=False)
 class TokenState:
-    """K kinds of matches of one graph.
+    """K classes of matches of one graph.
 
-    token (K,) int64 into `TokenRollouts.tokens`; count (K,) int64, matches of the kind; distance (K, K) int8, the least
-    number of edges between a match of one kind and one of the other (`FAR_AWAY` at most). saving (K,)
-    float32: what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start.
+    token (K,) int64 into `TokenRollouts.tokens`; count (K,) int64, matches of the class; distance (K, K) int8, the
+    least number of edges between a match of one class and one of the other (`FAR_AWAY` at most). saving (K,) float32:
+    what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start.
     """
 
     token: Annotated[np.ndarray, Along("kinds")]
@@ -44,10 +44,10 @@ class TokenState:
     cost: float
 
     def __post_init__(self) -> None:
-        kinds = len(self.token)
-        shapes = {"token": (kinds,), "count": (kinds,), "distance": (kinds, kinds), "saving": (kinds,)}
-        _check_shapes(f"a state of {kinds} kinds", self, shapes)
-        if len(np.unique(self.token)) != kinds or self.count.min(initial=1) < 1:
+        classes = len(self.token)
+        shapes = {"token": (classes,), "count": (classes,), "distance": (classes, classes), "saving": (classes,)}
+        _check_shapes(f"a state of {classes} classes", self, shapes)
+        if len(np.unique(self.token)) != classes or self.count.min(initial=1) < 1:
             raise InputError("token rollouts: a state lists a kind twice, or one of which it has no match")
         if (
             not _are_distances(self.distance)
@@ -61,11 +61,11 @@ class TokenState:
 
 @dataclass(frozen=True, eq=False)
 class TokenStep:
-    """A rewrite and what became of the matches; places are those of kinds in the state before and the one after.
+    """A rewrite and what became of the matches; places are those of classes in the state before and the one after.
 
-    - `chosen`: the place of its kind; `reward` in percent of the episode's start.
-    - `distance` (K,) int8: from the match that was taken to the nearest one of each kind.
-    - `gone` (K,) int64: matches of each kind that are no more, beside the one that was taken.
+    - `chosen`: the place of its class; `reward` in percent of the episode's start.
+    - `distance` (K,) int8: from the match that was taken to the nearest one of each class.
+    - `gone` (K,) int64: matches of each class that are no more, beside the one that was taken.
     - `turned` (C, 3) int64: place before, place after and number of matches that look different now.
     - `born` (B, 2) int64: place after and number of the matches that were not there before.
     """
@@ -79,10 +79,10 @@ class TokenStep:
 
 
 def nearness_after(before: np.ndarray, step: TokenStep, after: np.ndarray) -> np.ndarray:
-    """(K',) int8: how far each kind in the state after a step lies from that step's rewrite.
+    """(K',) int8: how far each class in the state after a step lies from that step's rewrite.
 
-    before (K,), after (K',) int64: the tokens of the kinds. Matches that were born or look different lie there; others
-    lie as far away as before.
+    before (K,), after (K',) int64: the tokens of the classes. Matches that were born or look different lie there;
+    others lie as far away as before.
     """
     near = np.full(len(after), FAR_AWAY, dtype=np.int8)
     distance_of = dict(zip(before.tolist(), step.distance.tolist(), strict=True))
@@ -95,7 +95,7 @@ def nearness_after(before: np.ndarray, step: TokenStep, after: np.ndarray) -> np
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """An expert's choices in an episode of T + 1 states: was one of the K kinds in each taken, then or later?
+    """An expert's choices in an episode of T + 1 states: was one of the K classes in each taken, then or later?
 
     Equality saturation and chains find sequences in which many a step saves nothing by itself. The order of steps in
     different places of a graph is of no account, and so does not show here.
@@ -140,27 +140,27 @@ class TokenEpisode:
 
 
 def _check_demonstration(demonstration: Demonstration, states: Sequence[TokenState]) -> None:
-    """Raise `InputError` unless every kind of every state has both labels, and they are finite."""
-    kinds = [(len(state.token),) for state in states]
+    """Raise `InputError` unless every class of every state has both labels, and they are finite."""
+    classes = [(len(state.token),) for state in states]
     for labels in (demonstration.taken, demonstration.gain):
-        if [of_kinds.shape for of_kinds in labels] != kinds or not all(np.isfinite(of).all() for of in labels):
+        if [of_classes.shape for of_classes in labels] != classes or not all(np.isfinite(of).all() for of in labels):
             raise InputError("token rollouts: a demonstration does not tell of every kind in its episode's states")
 
 
 def _check_step(before: TokenState, step: TokenStep, after: TokenState) -> None:
     """Raise `InputError` unless the matches before, less those gone, plus those born, are the matches after."""
-    kinds, kinds_after = len(before.token), len(after.token)
-    shapes = {"distance": (kinds,), "gone": (kinds,), "turned": (len(step.turned), 3), "born": (len(step.born), 2)}
-    _check_shapes(f"a step from {kinds} kinds", step, shapes)
-    ends = np.array([kinds, kinds_after, np.iinfo(np.int64).max])
+    classes, classes_after = len(before.token), len(after.token)
+    shapes = {"distance": (classes,), "gone": (classes,), "turned": (len(step.turned), 3), "born": (len(step.born), 2)}
+    _check_shapes(f"a step from {classes} classes", step, shapes)
+    ends = np.array([classes, classes_after, np.iinfo(np.int64).max])
     in_range = (
-        0 <= step.chosen < kinds
+        0 <= step.chosen < classes
         and step.gone.min(initial=0) >= 0
         and ((step.turned >= (0, 0, 1)) & (step.turned < ends)).all()
         and ((step.born >= (0, 1)) & (step.born < ends[1:])).all()
     )
     if not in_range or not _are_distances(step.distance) or not np.isfinite(step.reward):
-        raise InputError(f"token rollouts: a step does not fit its state of {kinds} kinds, or that after it")
+        raise InputError(f"token rollouts: a step does not fit its state of {classes} classes, or that after it")
     left, come = before.count - step.gone, np.zeros(len(after.token), dtype=np.int64)
     left[step.chosen] -= 1
     np.subtract.at(left, step.turned[:, 0], step.turned[:, 2])

@@ -27,7 +27,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.preview import Preview, preview
 from rlflow.representation.edit_graph import ADDED, EditGraph, EditGraphs
 from rlflow.representation.match_token import MatchToken
-from rlflow.representation.node_faces import PRICE_FEATURES, GraphFaces, NodeFaces
+from rlflow.representation.node_descriptors import PRICE_FEATURES, GraphDescriptors, NodeDescriptors
 from rlflow.representation.own_features import COUNT_SCALE, OWN_FEATURES, columns, todays_operators
 from rlflow.representation.price_profile import PriceProfile
 from rlflow.representation.state_tokens import StateTokens, TokenOfMatch
@@ -79,7 +79,7 @@ class Tokeniser:
         self.vocabulary = vocabulary or todays_token_vocabulary()
         self._rewriter, self.cost_model = rewriter, told
         self._columns = columns(self.vocabulary, TOKEN_FEATURES)
-        self._faces = NodeFaces(self.vocabulary, told)
+        self._descriptors = NodeDescriptors(self.vocabulary, told)
         self._edit_graphs = EditGraphs(reach, max_readers)
         self._written: dict[Hashable, MatchToken] = {}
         self._states: OrderedDict[tuple[Graph, PriceProfile], _Known] = OrderedDict()
@@ -96,10 +96,10 @@ class Tokeniser:
         return known.state
 
     def _looked_at(self, graph: Graph, profile: PriceProfile) -> _Known:
-        if self._faces.is_full or len(self._written) >= _MAX_REMEMBERED:
-            self._faces.forget()
+        if self._descriptors.is_full or len(self._written) >= _MAX_REMEMBERED:
+            self._descriptors.forget()
             self._written.clear()
-        faces = GraphFaces(self._faces, graph, profile)
+        descriptors = GraphDescriptors(self._descriptors, graph, profile)
         before, changed = self._before(graph, profile)
         matches: list[tuple[Location, Match]] = []
         by_match: dict[Match, TokenOfMatch] = {}
@@ -107,7 +107,7 @@ class Tokeniser:
             for number, match in enumerate(found):
                 known = before.get(match)
                 if known is None or not changed.isdisjoint(known.nodes):
-                    known = self._look_at(graph, match, faces)
+                    known = self._look_at(graph, match, descriptors)
                 matches.append((Location(rule, number), match))
                 by_match[match] = known
         return _Known(StateTokens.of(matches, by_match), by_match)
@@ -118,15 +118,15 @@ class Tokeniser:
         known = self._states.get((parent, profile)) if parent is not None else None
         return (known.by_match, disturbed(graph, self.cost_model)) if known else ({}, frozenset())
 
-    def _look_at(self, graph: Graph, match: Match, faces: GraphFaces) -> TokenOfMatch:
+    def _look_at(self, graph: Graph, match: Match, descriptors: GraphDescriptors) -> TokenOfMatch:
         edit = preview(graph, *self._rewriter.edit(graph, match))
         around = self._edit_graphs.around(graph, edit)
         depends, numbers = read_by(graph, edit, match), []
         for identifier, role in zip(around.nodes, around.roles, strict=True):
             if role == ADDED:
-                numbers.append(faces.of_added(identifier, edit))
+                numbers.append(descriptors.of_added(identifier, edit))
             else:
-                number, part = faces.of(identifier)
+                number, part = descriptors.of(identifier)
                 numbers.append(number)
                 depends.update(part)
         outputs = _outputs(graph, edit)
@@ -142,16 +142,16 @@ class Tokeniser:
         return known
 
     def _new_token(self, numbers: Sequence[int], is_output: Sequence[bool], around: EditGraph) -> MatchToken:
-        faces = [self._faces.numbered[number] for number in numbers]
-        features = np.zeros((len(faces), len(TOKEN_FEATURES)), np.float32)
-        features[:, :-2] = [face.features for face in faces]
+        descriptors = [self._descriptors.numbered[number] for number in numbers]
+        features = np.zeros((len(descriptors), len(TOKEN_FEATURES)), np.float32)
+        features[:, :-2] = [descriptor.features for descriptor in descriptors]
         features[:, -2] = COUNT_SCALE * np.array(around.outside_readers)
         features[:, -1] = is_output
         return MatchToken.of(
-            [face.op for face in faces],
+            [descriptor.op for descriptor in descriptors],
             around.roles,
             features[:, self._columns],
-            np.array([face.price for face in faces], np.float32),
+            np.array([descriptor.price for descriptor in descriptors], np.float32),
             around.before,
             around.after,
         )

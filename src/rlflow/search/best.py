@@ -25,9 +25,9 @@ from rlflow.search.backtracking import Backtracking
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.equality_saturation import EqualitySaturation, equality_saturation
+from rlflow.search.factory import make_search
 from rlflow.search.greedy import Greedy
 from rlflow.search.iterated import Iterated
-from rlflow.search.making import make_search
 from rlflow.search.random import RandomSearch
 from rlflow.search.seeding import seeded
 

@@ -1,7 +1,7 @@
 """Learned things on disk: weights as safetensors, and as JSON all that is needed to build the network again.
 
     WORLD_MODEL.save(model, model.arguments, folder)          world_model.safetensors, world_model.json
-    model, arguments = WORLD_MODEL.load(folder, TokenModelArguments, TokenWorldModel)
+    model, arguments = WORLD_MODEL.load(folder, MatchLevelModelArguments, MatchLevelModel)
 
 No pickles: reading a network runs no code. Rules, operators and features are named, so that a network is read by name,
 whatever the order in today's code. The invariant: equal networks give equal bytes.

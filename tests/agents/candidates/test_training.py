@@ -9,7 +9,7 @@ from support.candidate_agents import NETWORK, PPO, small_candidates
 from support.detours import COST, detour_rules, detours, rules_astray
 from support.walks import LIBRARY
 
-from rlflow.agents.candidates.config import CandidateNetworkConfig
+from rlflow.agents.candidates.candidate_config import CandidateNetworkConfig
 from rlflow.agents.candidates.controller import CandidateController
 from rlflow.agents.candidates.training import train_on_candidates, trial
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess

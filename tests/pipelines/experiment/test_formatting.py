@@ -4,7 +4,7 @@ from pathlib import Path
 
 import jinja2
 import pytest
-from experiment.formatting import markdown_table, names_told, rendered, with_interval
+from experiment.formatting import markdown_table, names_text, rendered, with_interval
 
 
 def test_columns_of_numbers_are_aligned_to_the_right():
@@ -13,7 +13,7 @@ def test_columns_of_numbers_are_aligned_to_the_right():
 
 
 def test_names_and_intervals():
-    assert (names_told([]), names_told(["bert", "vit"])) == ("none", "bert, vit")
+    assert (names_text([]), names_text(["bert", "vit"])) == ("none", "bert, vit")
     assert with_interval(5.5, (5.0, 6.0), 1) == "5.5 [5.0, 6.0]"
 
 

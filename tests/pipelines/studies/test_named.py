@@ -11,8 +11,8 @@ from studies.speedups.public_tools import names as public_tools
 from support.study_settings import option_names, plain_settings, study_settings
 
 from rlflow.optimise.methods import METHODS
+from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.settings import read_config
-from rlflow.world_model.tokens.config import TokenModelConfig
 
 Named = dict[str, Iterable[str]]
 NAMED: dict[str, Callable[[dict[str, Any]], Named]] = {
@@ -58,7 +58,7 @@ def test_whatever_cases_name_is_there(program: str) -> None:
         assert case["family"] == graphs[case["graph"]].entry
         assert {case["cost"], case["taught_at"]} <= option_names("cost")
         assert case["small"] is None or case["small"] in config["cases"]
-    assert read_config(TokenModelConfig, config["policy"]).encoder_layers == config["policy"]["encoder_layers"]
+    assert read_config(MatchLevelModelConfig, config["policy"]).encoder_layers == config["policy"]["encoder_layers"]
     methods = {*config["once"], *config["drawn"]}
     assert {*methods, *config["options"], *config["long"]} <= {*BASELINES, *METHODS.names()}
     assert {*config["finders"]} <= methods

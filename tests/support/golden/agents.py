@@ -13,29 +13,29 @@ from rlflow.agents.candidates.candidate_search import CandidateSearch
 from rlflow.agents.candidates.controller import CandidateController
 from rlflow.agents.candidates.training import train_on_candidates
 from rlflow.agents.dream_training import DreamTraining
+from rlflow.agents.graph_level.controller import Controller
+from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.graph_level.dream_training import PooledDream
+from rlflow.agents.graph_level.dream_training import train_in_dream as train_in_pooled_dream
+from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
+from rlflow.agents.match_level import baselines, guide
+from rlflow.agents.match_level.controller import MatchLevelController
+from rlflow.agents.match_level.dream_training import MatchLevelDream, train_in_dream
+from rlflow.agents.match_level.guide import Guide
+from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.match_level.match_level_search import MatchLevelSearch
+from rlflow.agents.match_level.model_free import train_on_graph
+from rlflow.agents.match_level.planned import planned
+from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.policy_search import PolicySearch, judge_on
-from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.dream_training import PooledDream
-from rlflow.agents.pooled.dream_training import train_in_dream as train_in_pooled_dream
-from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
-from rlflow.agents.tokens import baselines, token_policy
-from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
-from rlflow.agents.tokens.controller import TokenController
-from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
-from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
-from rlflow.agents.tokens.match_level_search import MatchLevelSearch
-from rlflow.agents.tokens.model_free import train_on_graph
-from rlflow.agents.tokens.planned import planned
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
-from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
-from rlflow.world_model.pooled.config import DreamConfig
-from rlflow.world_model.tokens.config import TokenDreamConfig
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from support.candidate_agents import NETWORK, small_candidates
 from support.candidate_agents import PPO as CANDIDATES
 from support.golden import digests
@@ -46,15 +46,15 @@ from support.golden.rollouts import pooled, pooled_env
 from support.token_worlds import small_graph, small_process, small_token_rollouts
 from support.walks import LIBRARY, REWRITER
 
-TOKEN_PPO = TokenControllerConfig(
+TOKEN_PPO = MatchLevelControllerConfig(
     total_steps=96, steps_per_update=6, batch_size=32, epochs=1, width=8, updates_per_trial=1
 )
 CMA_ES = CmaEsConfig(generations=2, population=4, generations_per_trial=1)
 POOLED_PPO = ControllerConfig(
     total_steps=128, steps_per_update=8, batch_size=32, epochs=1, width=16, rule_embedding=4, updates_per_trial=1
 )
-TOKEN_DREAM = TokenDreamConfig(num_envs=8, max_kinds=48, max_steps=6)
-POOLED_DREAM = DreamConfig(num_envs=8, max_steps=6)
+TOKEN_DREAM = MatchLevelDreamConfig(num_envs=8, max_kinds=48, max_steps=6)
+POOLED_DREAM = GraphLevelDreamConfig(num_envs=8, max_steps=6)
 MODEL_FREE = replace(TOKEN_PPO, total_steps=48)
 REAL_EPISODES = RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=48)
 BUDGET = Budget(rewrites=120)
@@ -75,9 +75,9 @@ def entries() -> Mapping[str, Compute]:
 
 
 @cache
-def _token_training(config: TokenControllerConfig | CmaEsConfig) -> DreamTraining[TokenController]:
+def _token_training(config: MatchLevelControllerConfig | CmaEsConfig) -> DreamTraining[MatchLevelController]:
     model, births, _ = token_world()
-    dream = TokenDream.of(model, births, small_token_rollouts(), TOKEN_DREAM)
+    dream = MatchLevelDream.of(model, births, small_token_rollouts(), TOKEN_DREAM)
     return train_in_dream(dream, config, seed=SEED, judge=judge_on(small_graph(), _token_player))
 
 
@@ -104,7 +104,7 @@ def _model_free() -> Value:
     return {"rewrites": rewrites, "weights": _weights(controller)}
 
 
-def _token_player(controller: TokenController) -> MatchLevelSearch:
+def _token_player(controller: MatchLevelController) -> MatchLevelSearch:
     """Return an optimiser that plays one episode of the controller's likeliest actions."""
     model, cost = token_world().model, AnalyticCost()
     return MatchLevelSearch(
@@ -124,7 +124,7 @@ def _candidate_player() -> CandidateSearch:
     return CandidateSearch(LIBRARY, REWRITER, cost, _candidates(), seed=SEED, sampled_episodes=0, candidates=1)
 
 
-Training = Callable[[], DreamTraining[Controller] | DreamTraining[TokenController]]
+Training = Callable[[], DreamTraining[Controller] | DreamTraining[MatchLevelController]]
 
 _TRAININGS: Mapping[str, Training] = {
     "match level": partial(_token_training, TOKEN_PPO),
@@ -175,7 +175,7 @@ def _by_rule_means() -> GuidedChains:
 
 def _by_an_untrained_network() -> GuidedChains:
     with TemporaryDirectory() as folder:
-        token_policy.shipped().save(Path(folder))
+        guide.shipped().save(Path(folder))
         return baselines.untrained(LIBRARY, REWRITER, AnalyticCost(), folder=Path(folder), seed=SEED)
 
 
@@ -183,7 +183,7 @@ def _planned() -> GuidedChains:
     """Return the search that imagines in M where rewrites lead."""
     model, births, _ = token_world()
     with TemporaryDirectory() as folder:
-        TokenPolicy(model, ChainConfig(), shares=means_of_rules().taken).save(Path(folder))
+        Guide(model, ChainConfig(), shares=means_of_rules().taken).save(Path(folder))
         births.save(Path(folder))
         plan = {"length": 3, "dream": {"pessimism": 0.5}}
         return planned(LIBRARY, REWRITER, AnalyticCost(), folder=Path(folder), plan=plan, seed=SEED)
@@ -201,5 +201,5 @@ def _guided(make: Callable[[], GuidedChains]) -> Value:
     return digests.search(make().optimise(small_graph(), BUDGET))
 
 
-def _weights(controller: CandidateController | Controller | TokenController) -> str:
+def _weights(controller: CandidateController | Controller | MatchLevelController) -> str:
     return weights(controller.policy.state_dict())

@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlflow.agents.tokens import token_policy
-from rlflow.agents.tokens.chain import FittedWorld
-from rlflow.agents.tokens.fine_tuning import TuningConfig, fine_tuned
-from rlflow.agents.tokens.rule_means import RuleMeans
+from rlflow.agents.match_level import guide
+from rlflow.agents.match_level.chain import FittedWorld
+from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
+from rlflow.agents.match_level.rule_means import RuleMeans
+from rlflow.world_model.graph_level.diagnostics import open_loop
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
+from rlflow.world_model.graph_level.model import GraphLevelModel
+from rlflow.world_model.graph_level.trainer import fit_world_model
 from rlflow.world_model.held_out import split_episodes
-from rlflow.world_model.pooled.config import DreamConfig
-from rlflow.world_model.pooled.diagnostics import open_loop
-from rlflow.world_model.pooled.model import WorldModel
-from rlflow.world_model.pooled.trainer import fit_world_model
-from rlflow.world_model.tokens.birth_memory import BirthMemory
-from rlflow.world_model.tokens.diagnostics import by_rule, rule_means, saving_report, savings
-from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.world_model.match_level.delta_bank import DeltaBank
+from rlflow.world_model.match_level.diagnostics import by_rule, rule_means, saving_report, savings
+from rlflow.world_model.match_level.model import MatchLevelModel
 from support import token_worlds, world_models
 from support.golden.digests import Value, digest, in_any_order, weights
 from support.golden.entries import Compute
@@ -43,20 +43,20 @@ def entries() -> Mapping[str, Compute]:
     }
 
 
-class TokenFit(NamedTuple):
+class MatchLevelFit(NamedTuple):
     """A world model over match tokens, the birth sets that it dreams of, and its losses by epoch."""
 
-    model: TokenWorldModel
-    births: BirthMemory
+    model: MatchLevelModel
+    births: DeltaBank
     course: Mapping[int, Mapping[str, float]]
 
 
 @cache
-def token_world() -> TokenFit:
+def token_world() -> MatchLevelFit:
     """Return the world model over match tokens."""
     rollouts, course = small_token_rollouts(), dict[int, dict[str, float]]()
     world = FittedWorld.fit(rollouts, TOKEN_FIT, seed=SEED, on_epoch=course.__setitem__)
-    return TokenFit(world.model, world.births, course)
+    return MatchLevelFit(world.model, world.births, course)
 
 
 def _token_fit() -> Value:
@@ -78,12 +78,12 @@ def _token_fit() -> Value:
 def _tuned() -> Value:
     """Return the policy that ships after an epoch more, on one lesson."""
     tuning = TuningConfig(encoder_epochs=1, epochs=1)
-    policy = fine_tuned(token_policy.shipped(), [lesson().rollouts], tuning, seed=SEED)
+    policy = fine_tuned(guide.shipped(), [lesson().rollouts], tuning, seed=SEED)
     return {"rules": digest(policy.shares), "weights": weights(policy.model.state_dict())}
 
 
 @cache
-def pooled_world() -> WorldModel:
+def pooled_world() -> GraphLevelModel:
     """Return the world model of one vector a graph."""
     return fit_world_model(pooled().rollouts(pooled_env()), POOLED_FIT, seed=SEED)
 
@@ -92,7 +92,7 @@ def _pooled_fit() -> Value:
     """Return the weights of V and M, the latents of all graphs, and how far dreams go astray."""
     model, rollouts = pooled_world(), pooled().rollouts(pooled_env())
     latents = model.latents(rollouts)
-    horizons = open_loop(model, rollouts, latents, rollouts.episodes, DreamConfig(num_envs=1), seed=SEED)
+    horizons = open_loop(model, rollouts, latents, rollouts.episodes, GraphLevelDreamConfig(num_envs=1), seed=SEED)
     return {
         "latents": digest(latents.numpy()),
         "trust": digest({str(horizon): sorted(_numbers(errors)) for horizon, errors in horizons.items()}),

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 from rlflow import zoo
 from rlflow.agents.collection import Collection, CollectionConfig, collect
+from rlflow.agents.match_level.lessons import Expert, Lesson, Start, Taught, teach
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
-from rlflow.agents.tokens.lessons import Expert, Lesson, Start, Taught, teach
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.method import Budget
@@ -65,7 +65,7 @@ def _on_ways() -> Value:
     process = small_process()
     greedy = Greedy(LIBRARY, Rewriter(LIBRARY.rules), AnalyticCost())
     way = greedy.optimise(small_graph(), Budget(rewrites=100)).trajectory
-    found = collect_tokens(process, "bert", FEW, seed=1, library_hash=LIBRARY.hash, ways=[way])
+    found = collect_tokens(process, "bert", FEW, seed=1, library_hash=LIBRARY.hash, trajectories=[way])
     return {**_of_tokens(found.rollouts), "evaluations": found.rewrites}
 
 

@@ -19,7 +19,7 @@ import torch
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
-from rlflow.agents.candidates.config import CandidateNetworkConfig
+from rlflow.agents.candidates.candidate_config import CandidateNetworkConfig
 from rlflow.agents.candidates.memory import CandidateBatch, CandidateMemory
 from rlflow.agents.pointing import PointerDistribution, PointingPolicy, Reading
 from rlflow.nn import pooling

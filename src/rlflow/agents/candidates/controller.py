@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from rlflow.agents.candidates.candidate_config import CandidateNetworkConfig
 from rlflow.agents.candidates.candidate_policy import CandidatePolicy
-from rlflow.agents.candidates.config import CandidateNetworkConfig
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
 from rlflow.agents.dream_training import untrained_network
 from rlflow.agents.policy_controller import PolicyController

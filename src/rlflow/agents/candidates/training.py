@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.candidate_policy import CandidatePolicy
 from rlflow.agents.candidates.candidate_search import player_of
-from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.controller import (
     CandidateController,
     CandidateControllerArguments,

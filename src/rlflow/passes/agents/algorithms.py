@@ -21,8 +21,8 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from rlflow.errors import InputError
-from rlflow.passes.agents.config import PassAgentConfig
 from rlflow.passes.agents.features import MaskableValueCostPolicy, PassFeatures, ValueCostPolicy
+from rlflow.passes.agents.pass_agent_config import PassAgentConfig
 
 
 @dataclass(frozen=True)

@@ -15,24 +15,24 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from rlflow.agents.pooled import dream_training
-from rlflow.agents.pooled.controller import Controller
-from rlflow.passes.agents.config import DreamtConfig
+from rlflow.agents.graph_level import dream_training
+from rlflow.agents.graph_level.controller import Controller
+from rlflow.passes.agents.pass_agent_config import DreamtConfig
 from rlflow.passes.agents.pass_rollouts import collect, cost_percent, counts_of
 from rlflow.passes.agents.playing import Chooser
 from rlflow.passes.environment.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.transitions import Transitions
 from rlflow.representation.rollouts import Rollouts
+from rlflow.world_model.graph_level import latent_state
+from rlflow.world_model.graph_level.diagnostics import open_loop
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
+from rlflow.world_model.graph_level.latent_state import LatentState
+from rlflow.world_model.graph_level.model import GraphLevelModel
+from rlflow.world_model.graph_level.trainer import fit_world_model
 from rlflow.world_model.held_out import split_episodes
-from rlflow.world_model.pooled import latent_state
-from rlflow.world_model.pooled.config import DreamConfig
-from rlflow.world_model.pooled.diagnostics import open_loop
-from rlflow.world_model.pooled.latent_state import LatentState
-from rlflow.world_model.pooled.model import WorldModel
-from rlflow.world_model.pooled.trainer import fit_world_model
 
 OpenLoop = Mapping[int, Mapping[str, float]]
-"""Passes ahead -> errors of what M foresees, beside their baselines (`rlflow.world_model.pooled.diagnostics`)."""
+"""Passes ahead -> errors of what M foresees, beside their baselines (`rlflow.world_model.graph_level.diagnostics`)."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class DreamtAgent:
     updates in which one has ended.
     """
 
-    model: WorldModel
+    model: GraphLevelModel
     controller: Controller
     episode: PassOrderingConfig
     open_loop: OpenLoop = field(default_factory=dict)
@@ -82,17 +82,17 @@ def _returns(metrics: Mapping[str, float]) -> list[float]:
     return [metrics["return_percent"]] if "return_percent" in metrics else []
 
 
-def _open_loop(model: WorldModel, rollouts: Rollouts, config: DreamtConfig, seed: int) -> OpenLoop:
+def _open_loop(model: GraphLevelModel, rollouts: Rollouts, config: DreamtConfig, seed: int) -> OpenLoop:
     """The errors on the episodes that were held out, or on all if none was, in the dream of default settings."""
     training, held_out = split_episodes(rollouts.episodes, config.world_model.held_out_fraction, seed)
-    latents, dream = model.latents(rollouts), DreamConfig(num_envs=1)
+    latents, dream = model.latents(rollouts), GraphLevelDreamConfig(num_envs=1)
     return open_loop(model, rollouts, latents, held_out or training, dream, seed=seed)
 
 
 class _Dreaming:
     """Prefers what the controller does, and remembers what M does of the episode."""
 
-    def __init__(self, model: WorldModel, controller: Controller) -> None:
+    def __init__(self, model: GraphLevelModel, controller: Controller) -> None:
         self.model, self.controller = model, controller
         self._seen: LatentState | None = None
 

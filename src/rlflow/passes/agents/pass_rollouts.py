@@ -1,7 +1,7 @@
 """Random episodes of pass ordering in the form in which the paper's world model reads episodes of substitutions.
 
     rollouts = collect(transitions, sources, episode, episodes=96, seed=0)
-    model = fit_world_model(rollouts, WorldModelConfig(), seed=0)
+    model = fit_world_model(rollouts, GraphLevelModelConfig(), seed=0)
 
 A pass stands where a rule does, and has one location: a program as a whole. It "matches" as long as it is not known to
 change nothing, as the environment masks it. The cost is the operation count in percent of the start's.

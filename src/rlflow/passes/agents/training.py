@@ -22,7 +22,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from rlflow.errors import InputError
 from rlflow.passes.agents.algorithms import algorithm_of, new_model, preferences
-from rlflow.passes.agents.config import PassAgentConfig
+from rlflow.passes.agents.pass_agent_config import PassAgentConfig
 from rlflow.passes.agents.playing import Chooser
 from rlflow.passes.environment.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.environment.shaping import PotentialShaping, by_name

@@ -9,8 +9,8 @@ from omegaconf import DictConfig
 from support.study_settings import study_settings
 
 from rlflow import zoo
-from rlflow.agents.tokens.lesson_files import Subject, hold
-from rlflow.agents.tokens.lessons import Expert, Lesson
+from rlflow.agents.match_level.lesson_files import Subject, hold
+from rlflow.agents.match_level.lessons import Expert, Lesson
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library

@@ -8,10 +8,10 @@ from support.token_worlds import FEW, SMALL
 from support.zoo_names import SMALL as SMALL_MODELS
 
 from rlflow import schemas, zoo
-from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.cost.base import CostContext
 from rlflow.onnx_io import save_model
-from rlflow.world_model.tokens.config import TokenDreamConfig
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,10 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
         seed=0,
         collection=FEW,
         world_model=SMALL,
-        dream=TokenDreamConfig(num_envs=4, max_steps=3),
-        ppo=TokenControllerConfig(total_steps=64, steps_per_update=8, batch_size=32, epochs=1, updates_per_trial=1),
+        dream=MatchLevelDreamConfig(num_envs=4, max_steps=3),
+        ppo=MatchLevelControllerConfig(
+            total_steps=64, steps_per_update=8, batch_size=32, epochs=1, updates_per_trial=1
+        ),
         max_steps=4,
         proposals=4,
         unseen=(2,),

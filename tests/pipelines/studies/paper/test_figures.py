@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from studies.paper.figures import gain_points, half_way, range_told, told
+from studies.paper.figures import gain_points, half_way, range_text, told
 from support.papers import agents, document, method, reward_study, variant
 
 FIGURE_6 = "RLFlow, Figure 6 and Table 2"
@@ -182,6 +182,6 @@ def test_an_interval_stands_where_there_are_several_seeds():
 
 def test_figures_of_one_agent():
     assert gain_points({"one": method(5.0), "other": method(3.5)}, "one", "other") == 1.5
-    assert range_told([2.0, 1.0]) == "1.00 to 2.00 %"
-    assert range_told([]) == "nothing that was measured"
+    assert range_text([2.0, 1.0]) == "1.00 to 2.00 %"
+    assert range_text([]) == "nothing that was measured"
     assert half_way(method(1.0)) == "3", "returns 1, 2, 4 and 2, 3, 5 are above half way after the third update"

@@ -9,8 +9,8 @@ from studies.paper.model_free import ModelFreeCell
 from studies.paper.rows import Subject, summary
 
 from rlflow import schemas, zoo
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.cost.base import CostContext
 from rlflow.environments import RewardConfig
 from rlflow.onnx_io import save_model
@@ -25,7 +25,9 @@ def cell(tmp_path: Path) -> ModelFreeCell:
         "R5",
         seed=0,
         reward=RewardConfig("incremental"),
-        ppo=TokenControllerConfig(total_steps=64, steps_per_update=8, batch_size=32, epochs=1, updates_per_trial=1),
+        ppo=MatchLevelControllerConfig(
+            total_steps=64, steps_per_update=8, batch_size=32, epochs=1, updates_per_trial=1
+        ),
         real=RealEpisodesConfig(num_envs=4, max_steps=2, max_kinds=16),
     )
 

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 from studies.paper.documents import Paper
-from studies.paper.pooled import PooledCell
+from studies.paper.pooled import GraphLevelCell
 from studies.paper.rows import Subject, summary
 
 from rlflow import schemas, zoo
 from rlflow.agents.collection import CollectionConfig
-from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.cost.base import CostContext
 from rlflow.environments import EnvironmentConfig
 from rlflow.onnx_io import save_model
 from rlflow.search.rule_selection import SelectionConfig
-from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
 
 
 def test_it_is_scored_in_the_dream_and_in_reality(tmp_path: Path):
@@ -22,7 +22,7 @@ def test_it_is_scored_in_the_dream_and_in_reality(tmp_path: Path):
     path = tmp_path / "chain.onnx"
     save_model(zoo.build("tiny_chain", rows=8, inner=2048, length=2), path)
     subject = Subject(path, "analytic", CostContext())
-    cell = PooledCell(
+    cell = GraphLevelCell(
         subject=subject,
         smaller=subject,
         seed=0,
@@ -31,8 +31,10 @@ def test_it_is_scored_in_the_dream_and_in_reality(tmp_path: Path):
         ),
         environment=EnvironmentConfig(max_steps=4),
         collection=CollectionConfig(episodes=6),
-        world_model=WorldModelConfig(latent=4, encoder_width=8, encoder_epochs=1, encoder_steps=2, hidden=8, epochs=1),
-        dream=DreamConfig(num_envs=4, max_steps=4),
+        world_model=GraphLevelModelConfig(
+            latent=4, encoder_width=8, encoder_epochs=1, encoder_steps=2, hidden=8, epochs=1
+        ),
+        dream=GraphLevelDreamConfig(num_envs=4, max_steps=4),
         ppo=ControllerConfig(total_steps=64, steps_per_update=8, batch_size=16, epochs=1),
         temperatures=(0.5, 1.0),
         sweep_share=1.0,

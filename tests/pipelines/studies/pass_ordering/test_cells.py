@@ -18,7 +18,7 @@ from studies.pass_ordering.rows import Outcome, Row
 from support.pass_agents import EPISODE, SETTINGS, SMALL
 from support.toy_compiler import announce
 
-from rlflow.passes.agents.config import PassAgentConfig
+from rlflow.passes.agents.pass_agent_config import PassAgentConfig
 from rlflow.passes.agents.playing import PlayConfig
 from rlflow.passes.environment.rewards import TimingConfig
 

@@ -13,7 +13,7 @@ from support.study_settings import option_names, plain_settings
 
 from rlflow.passes import search
 from rlflow.passes.agents.algorithms import ALGORITHMS
-from rlflow.passes.agents.config import DreamtConfig, PassAgentConfig, config_of
+from rlflow.passes.agents.pass_agent_config import DreamtConfig, PassAgentConfig, config_of
 from rlflow.passes.backends import BACKENDS, backend_of
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from studies.policy.curriculum import units
 
-from rlflow.agents.tokens.demonstrations import GainConfig
-from rlflow.agents.tokens.lessons import Expert, Start
+from rlflow.agents.match_level.demonstrations import GainConfig
+from rlflow.agents.match_level.lessons import Expert, Start
 from rlflow.errors import InputError
 
 SETTINGS: dict[str, Any] = {

@@ -14,16 +14,16 @@ from studies.policy.data_sheet import data_sheet
 from support.study_settings import plain_settings
 
 from rlflow import zoo
-from rlflow.agents.tokens.demonstrations import GainConfig
-from rlflow.agents.tokens.guided_chains import ChainConfig
-from rlflow.agents.tokens.lesson_files import read_records
-from rlflow.agents.tokens.token_policy import SHIPPED, TokenPolicy
+from rlflow.agents.match_level.demonstrations import GainConfig
+from rlflow.agents.match_level.guide import SHIPPED, Guide
+from rlflow.agents.match_level.guided_chains import ChainConfig
+from rlflow.agents.match_level.lesson_files import read_records
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.rules import library
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.best import SEARCHES
+from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.settings import read_config
-from rlflow.world_model.tokens.config import TokenModelConfig
 
 TRANSFORMERS = {"bert", "gpt2", "dalle", "t5_decoder", "vit"}
 
@@ -82,7 +82,7 @@ def test_no_clock_ends_an_expert(course: list[Unit]):
 
 
 def test_the_configuration_gives_every_setting_of_the_fit_and_of_gains(settings: dict[str, Any]):
-    assert set(settings["fit"]) == {entry.name for entry in fields(TokenModelConfig)}
+    assert set(settings["fit"]) == {entry.name for entry in fields(MatchLevelModelConfig)}
     assert set(settings["gain"]) == {entry.name for entry in fields(GainConfig)}
     read_config(ChainConfig, settings["chains"])
 
@@ -93,7 +93,7 @@ def test_the_sheet_that_ships_tells_the_published_figures(repository: Path, publ
     documents = [read_results(root / "data/results/policy/metrics.json") for root in publishable]
     sheet = (folder / "data_sheet.md").read_text(encoding="utf-8")
     (document, *_) = [document for document in documents if data_sheet(document) == sheet]
-    assert TokenPolicy.load(folder).trained_on["lessons"] == document["trained_on"]["lessons"]
+    assert Guide.load(folder).trained_on["lessons"] == document["trained_on"]["lessons"]
 
 
 TINY = {
@@ -169,7 +169,7 @@ def test_a_tiny_policy(stage: Callable, store_root: Path, repository: Path):
         stage("fit")
         policies.append({file.name: _without_seconds(file) for file in place.iterdir()})
     assert policies[0] == policies[1]
-    assert TokenPolicy.load(place).trained_on["families"] == ["t5_decoder", "tiny_merge"]
+    assert Guide.load(place).trained_on["families"] == ["t5_decoder", "tiny_merge"]
 
     stage("judge")
     document = read_results(store_root / "data/results/policy/metrics.json")

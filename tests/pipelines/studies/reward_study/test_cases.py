@@ -9,8 +9,8 @@ from studies.reward_study.cases import Case, TimingConfig, run_case, summary
 from studies.reward_study.documents import RewardStudy
 
 from rlflow import schemas, zoo
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.cost.base import CostContext
 from rlflow.environments import RewardConfig
 from rlflow.onnx_io import save_model
@@ -66,7 +66,9 @@ def test_a_tiny_case(tmp_path: Path):
         context=CostContext(),
         seed=0,
         reward=RewardConfig("incremental"),
-        ppo=TokenControllerConfig(total_steps=64, steps_per_update=8, batch_size=32, epochs=1, updates_per_trial=1),
+        ppo=MatchLevelControllerConfig(
+            total_steps=64, steps_per_update=8, batch_size=32, epochs=1, updates_per_trial=1
+        ),
         real=RealEpisodesConfig(num_envs=4, max_steps=2, max_kinds=16),
         timing=TimingConfig(rounds=3, runs_per_round=1),
     )

@@ -9,18 +9,18 @@ from studies.sample_efficiency.cases import Case, run_case, summary
 from studies.sample_efficiency.documents import SampleEfficiency
 
 from rlflow import schemas, zoo
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.cost.base import CostContext
 from rlflow.cost.models import COST_MODELS
 from rlflow.environments.token_process import TokenProcess
 from rlflow.onnx_io import from_onnx, save_model
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 
-PPO = TokenControllerConfig(total_steps=128, steps_per_update=8, batch_size=32, epochs=1, width=8)
+PPO = MatchLevelControllerConfig(total_steps=128, steps_per_update=8, batch_size=32, epochs=1, width=8)
 
 
 def row(seed: int, free: tuple[float, int], points: list[tuple[float, int]], share: float | None) -> dict[str, Any]:
@@ -85,10 +85,10 @@ def tiny_case(folder: Path, max_steps: int) -> Case:
         episodes=(3, 6),
         dreams=2,
         collection=TokenCollectionConfig(steps=4),
-        world_model=TokenModelConfig(
+        world_model=MatchLevelModelConfig(
             encoder_width=8, encoder_layers=1, encoder_epochs=2, metric_width=4, survival_width=4, epochs=2
         ),
-        dream=TokenDreamConfig(num_envs=4, max_steps=max_steps, max_kinds=32),
+        dream=MatchLevelDreamConfig(num_envs=4, max_steps=max_steps, max_kinds=32),
         dreamt=PPO,
         free=PPO,
         real=RealEpisodesConfig(num_envs=4, max_steps=max_steps, max_kinds=32),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support.study_settings import plain_settings
 
-from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.world_model.settings import read_config
 
 TINY = (
@@ -30,8 +30,8 @@ def test_both_agents_have_the_same_task_and_differ_in_what_a_real_step_costs() -
     dream, real = settings["controller"]["dream"], read_config(RealEpisodesConfig, settings["real"])
     assert (dream["max_steps"], dream["max_kinds"]) == (real.max_steps, real.max_kinds)
     ppo = settings["controller"]["ppo"]
-    dreamt = read_config(TokenControllerConfig, ppo)
-    free = read_config(TokenControllerConfig, ppo | settings["model_free"])
+    dreamt = read_config(MatchLevelControllerConfig, ppo)
+    free = read_config(MatchLevelControllerConfig, ppo | settings["model_free"])
     differ = {name for name in vars(dreamt) if getattr(dreamt, name) != getattr(free, name)}
     assert differ == {"total_steps", "steps_per_update", "batch_size", "epochs", "updates_per_trial"}
     assert dreamt.total_steps == 40_000, "what the study says of itself counts, not what the controller says by default"

@@ -1,0 +1,167 @@
+"""The world model over match tokens: V, then M, what V tells of savings, and dreams beside the truth."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from tracking.stage import Stage
+
+from rlflow.agents.match_level.chain import FittedWorld
+from rlflow.representation import token_archive
+from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
+from rlflow.schemas.figures import BaselineName, Figure
+from rlflow.world_model.held_out import split_episodes
+from rlflow.world_model.match_level.calibration import coverages, relative_errors, unseen
+from rlflow.world_model.match_level.diagnostics import (
+    TOP,
+    Labels,
+    agreement,
+    by_rule,
+    rule_means,
+    saving_report,
+    savings,
+)
+from rlflow.world_model.match_level.imagination import imagine
+from rlflow.world_model.match_level.match_deltas import match_deltas
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
+from rlflow.world_model.match_level.model import MatchLevelModel
+from rlflow.world_model.match_level.open_loop import open_loop
+from rlflow.world_model.match_level.precomputed import PrecomputedModel
+from rlflow.world_model.match_level.token_encoder import TokenReading
+from rlflow.world_model.settings import read_config
+
+CURVES = {
+    "encoder/saving": "asinh of units, squared",
+    "encoder/sigma": "nats",
+    "encoder/births": "log of operators, squared",
+    "memory/births": "nats",
+    "memory/gone": "nats",
+}
+DRAWN = ["encoder/saving", "encoder/births", "memory/births", "memory/gone"]
+ERRORS = {"reward": "reward_rule_mean", "return": "return_rule_mean"}
+SHARES = {"alive": "alive_copy", "near": "near_copy"}
+
+
+@dataclass(frozen=True)
+class MatchLevelFit:
+    """The fit of one graph's world model to its rollouts."""
+
+    rollouts: TokenRollouts
+    config: MatchLevelModelConfig
+    seed: int
+
+    @classmethod
+    def of(cls, stage: Stage) -> "MatchLevelFit":
+        rollouts = token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
+        return cls(rollouts, read_config(MatchLevelModelConfig, stage.settings["world_model"]), stage.seed)
+
+    def run(self, stage: Stage, on_epoch: Callable[[int, dict[str, float]], None]) -> MatchLevelModel:
+        """Fit the model, and write it with the birth sets that it dreams of."""
+        world = FittedWorld.fit(
+            self.rollouts, self.config, seed=self.seed, checkpoint=stage.checkpoint / "fit.pt", on_epoch=on_epoch
+        )
+        world.save(stage.output(f"{stage.data}/world_models/{stage.graph}"))
+        return world.model
+
+    def figures(self, stage: Stage, model: MatchLevelModel) -> dict[str, Any]:
+        """How far the dream can be trusted, on episodes that were not trained on."""
+        training, held_out = self._episodes()
+        reading = model.read(self.rollouts)
+        rule_mean = by_rule(self.rollouts.rule_of, rule_means(self.rollouts, training))
+        report = saving_report(held_out, self.rollouts.rule_of, savings(reading), rule_mean, seed=self.seed)
+        new = unseen(held_out, training)
+        of_new_tokens = agreement(new, self.rollouts.rule_of, savings(reading), rule_mean)
+        return {
+            **_saving_figures(report, of_new_tokens),
+            "calibration": _calibration_rows(model, reading, new, self.seed),
+            **_open_loop_figures(self._led(model, reading, rule_mean)),
+        }
+
+    def _episodes(self) -> tuple[list[TokenEpisode], list[TokenEpisode]]:
+        """Split the episodes into training and held-out ones, which are the same where none was held out."""
+        training, held_out = split_episodes(self.rollouts.episodes, self.config.held_out_fraction, self.seed)
+        return training, held_out or training
+
+    def _led(self, model: MatchLevelModel, reading: TokenReading, rule_mean: np.ndarray) -> dict[int, dict[str, float]]:
+        """The measures of dreams that are led through the held-out episodes, by horizon; savings as V reads them."""
+        training, held_out = self._episodes()
+        dream = MatchLevelDreamConfig(pessimism=0.0)
+        sets = match_deltas(training, self.config.largest_birth_set).sets
+        precomputed = PrecomputedModel.of(model.memory, reading, sets, dream.candidates)
+        generator = torch.Generator().manual_seed(self.seed)
+        dreamed = partial(imagine, precomputed, model.memory, config=dream, generator=generator)
+        same_tokens = np.arange(len(self.rollouts.tokens))
+        return open_loop(dreamed, held_out, rule_mean, same_tokens, dream.max_kinds)
+
+
+def _saving_figures(report: Mapping[str, float], of_new_tokens: Mapping[str, float]) -> dict[str, Any]:
+    """How well V reads savings, of all matches and of those with a token that no training episode shows.
+
+    A figure that is not defined on these episodes is left out.
+    """
+    found = {
+        **_agreement_figures(report, ""),
+        **_agreement_figures(of_new_tokens, "_new_tokens"),
+        "saving_rank_correlation": _figure(report, "spearman", "rule_mean", "spearman_cases"),
+    }
+    regrets = [
+        {"kinds": kinds, "regret": figure}
+        for kinds in TOP
+        for baseline in ("rule_mean", "random")
+        if (figure := _figure(report, f"regret_{kinds}", baseline, "regret_cases")) is not None
+    ]
+    return {name: figure for name, figure in found.items() if figure is not None} | {"regrets": regrets}
+
+
+def _agreement_figures(report: Mapping[str, float], of: str) -> dict[str, dict[str, Any] | None]:
+    centred = {**report, "within_rule_rule_mean": 0.0}
+    return {
+        f"saving_r2{of}": _figure(report, "r2", "rule_mean", "r2_cases"),
+        f"saving_correlation_within_rules{of}": _figure(centred, "within_rule", "rule_mean", "within_rule_cases"),
+    }
+
+
+def _figure(report: Mapping[str, float], measure: str, baseline: BaselineName, cases: str) -> dict[str, Any] | None:
+    value, beside = report[measure], report[f"{measure}_{baseline}"]
+    if not (math.isfinite(value) and math.isfinite(beside) and report[cases] > 0):
+        return None
+    return Figure(value, beside, baseline, int(report[cases])).to_json()
+
+
+def _calibration_rows(model: MatchLevelModel, reading: TokenReading, new: Labels, seed: int) -> list[dict[str, Any]]:
+    """The shares of errors within what V's sigma says, on tokens that no training episode shows."""
+    errors = relative_errors(reading, new) * float(model.encoder.sigma_factor)
+    return [
+        {
+            "nominal_percent": nominal,
+            "share": Figure(calibrated, uncalibrated, "uncalibrated", len(errors)).to_json(),
+        }
+        for nominal, (calibrated, uncalibrated) in coverages(errors, seed).items()
+    ]
+
+
+def _open_loop_figures(horizons: Mapping[int, Mapping[str, float]]) -> dict[str, Any]:
+    return {
+        "open_loop": list(_rows(horizons, ERRORS, "error")),
+        "kept_track": list(_rows(horizons, SHARES, "share")),
+        "return_correlation": [
+            {"horizon": horizon, "correlation": Figure(found["return_correlation"], 0.0, "mean", cases).to_json()}
+            for horizon, found in horizons.items()
+            if (cases := int(found["cases"])) and math.isfinite(found["return_correlation"])
+        ],
+    }
+
+
+def _rows(
+    horizons: Mapping[int, Mapping[str, float]], targets: Mapping[str, str], name: str
+) -> Iterator[dict[str, Any]]:
+    """One row for each horizon and target, beside its baseline."""
+    for horizon, found in horizons.items():
+        for target, baseline in targets.items():
+            beside: Any = baseline.removeprefix(f"{target}_")
+            figure = Figure(found[target], found[baseline], beside, int(found["cases"]))
+            yield {"target": target, "horizon": horizon, name: figure.to_json()}

@@ -1,0 +1,148 @@
+"""The process that a controller over match tokens acts in: it observes a real graph by the same numbers as a dream.
+
+    process = MatchLevelProcess(TokenProcess(graph, rewriter, cost_model), world_model)
+    state = process.start()
+    state = process.step(state, int(controller.act(process.observe(state))))
+
+Of the kind of matches that is chosen, the first match is taken. V reads every distinct token once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlflow.environments.process import Process
+from rlflow.environments.token_process import MatchLevelState, TokenProcess
+from rlflow.representation.match_token import MatchToken
+from rlflow.representation.token_rollouts import FAR_AWAY, nearness_after
+from rlflow.rules.matching.rewriter import Location
+from rlflow.world_model.match_level.imagination import ClassStates
+from rlflow.world_model.match_level.model import MatchLevelModel
+from rlflow.world_model.match_level.observation import TokenLayout
+from rlflow.world_model.match_level.token_batch import TokenTable
+
+
+class KindsSeen(NamedTuple):
+    """The memory of a state of K classes of matches, and of how the episode came there.
+
+    token (K,) int64: the numbers of their tokens in the order of V's reading; near (K,) int8: how near they are to the
+    last rewrite. begun: the price where the episode began, in percent of the start's.
+    """
+
+    token: np.ndarray
+    near: np.ndarray
+    begun: float
+
+
+class MatchLevelProcess(Process[MatchLevelState, int]):
+    """A process as V sees it; choices are places of the classes that are shown.
+
+    It remembers what V has read. max_kinds: only so many classes are shown, the foremost ones, and an observation has
+    that many places, the empty ones 0; None: all are shown, in the order of their first matches.
+    """
+
+    def __init__(self, process: TokenProcess, model: MatchLevelModel, max_kinds: int | None = None) -> None:
+        self.process, self.evaluator = process, process.evaluator
+        self.width, self.max_kinds = model.arguments.config.encoder_width, max_kinds
+        self._model = model
+        self._number: dict[bytes, int] = {}
+        self._embedding, self._saving = torch.zeros(0, self.width), torch.zeros(0)
+
+    def start(self) -> MatchLevelState:
+        return self._start
+
+    def choices(self, state: MatchLevelState) -> range:
+        return range(len(self.shown(state)))
+
+    def step(self, state: MatchLevelState, choice: int) -> MatchLevelState:
+        after, step = self.process.step(state, self._kind(state, choice))
+        before: KindsSeen = state.memory
+        token = self._numbers(after.classes.tokens)
+        near = nearness_after(before.token, step, token)
+        return after.remembering(KindsSeen(token, near, before.begun))
+
+    def observe(self, state: MatchLevelState) -> np.ndarray:
+        """(size,) float32 of `TokenLayout`: the classes that are shown, then empty places, then the cost."""
+        shown, seen = self.shown(state), state.memory
+        classes, layout = len(shown), TokenLayout(len(shown), self.width)
+        of_classes = torch.from_numpy(seen.token[shown])
+        looks = layout.looks(self._embedding[of_classes], self._saving[of_classes])
+        states = ClassStates(
+            token=torch.arange(classes)[None],
+            count=torch.from_numpy(state.classes.counts[shown])[None],
+            distance=torch.zeros(1, classes, classes, dtype=torch.int8),  # no part of what is observed
+            near=torch.from_numpy(seen.near[shown])[None],
+            cost=_single(state.percent),
+            begun=_single(seen.begun),
+            unit=_single(self.process.unit_percent),
+        )
+        flat: np.ndarray = layout.flatten(states, looks)[0].numpy()
+        if self.max_kinds is None:
+            return flat
+        empty = np.zeros(TokenLayout(self.max_kinds, self.width).size - len(flat), np.float32)
+        return np.concatenate([flat[:-1], empty, flat[-1:]])
+
+    def location(self, state: MatchLevelState, choice: int) -> Location:
+        location, _ = state.classes.matches[state.first(self._kind(state, choice))]
+        return location
+
+    def savings(self, state: MatchLevelState, choices: Sequence[int]) -> np.ndarray:
+        """(N,) float32: what the first matches of some classes save, in percent of the start's price."""
+        return state.saving_of([self._kind(state, choice) for choice in choices])
+
+    def saved_percent(self, before: MatchLevelState, after: MatchLevelState) -> float:
+        return before.percent - after.percent
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what V has read: the last digit of a reading depends on what else was read with it."""
+        keys = torch.tensor([list(key) for key in self._number], dtype=torch.uint8)
+        return {"keys": keys, "embedding": self._embedding, "saving": self._saving}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._number = {bytes(key): number for number, key in enumerate(state["keys"].tolist())}
+        self._embedding, self._saving = state["embedding"], state["saving"]
+        vars(self).pop("_start", None)  # its tokens have other numbers now
+
+    def shown(self, state: MatchLevelState) -> np.ndarray:
+        """(P,) int64: the classes that are shown; of a limited number, those nearest to the last rewrite come first.
+
+        Of classes that are as near, those come first that save most, as V reads it.
+        """
+        seen: KindsSeen = state.memory
+        if self.max_kinds is None:
+            return np.arange(len(seen.token))
+        return np.lexsort((-self._saving.numpy()[seen.token], seen.near))[: self.max_kinds]
+
+    def best_saving_percent(self) -> float:
+        """Return what the best match of the start saves, as V reads it; 0 if none does."""
+        saving = np.sinh(self._saving.numpy()[self._start.memory.token])
+        return self.process.unit_percent * float(saving.max(initial=0.0))
+
+    @cached_property
+    def _start(self) -> MatchLevelState:
+        state = self.process.start()
+        token = self._numbers(state.classes.tokens)
+        return state.remembering(KindsSeen(token, np.full(len(token), FAR_AWAY, np.int8), state.percent))
+
+    def _kind(self, state: MatchLevelState, choice: int) -> int:
+        return int(self.shown(state)[choice])
+
+    def _numbers(self, tokens: Sequence[MatchToken]) -> np.ndarray:
+        """Return the numbers (K,) of tokens; V reads those that are new."""
+        new = [token for token in tokens if token.key not in self._number]
+        if new:
+            self._number |= {token.key: len(self._number) + count for count, token in enumerate(new)}
+            reading = self._model.encoder.read(TokenTable(new))
+            self._embedding = torch.cat([self._embedding, reading.embedding])
+            self._saving = torch.cat([self._saving, reading.saving])
+        return np.array([self._number[token.key] for token in tokens], dtype=np.int64)
+
+
+def _single(value: float) -> Tensor:
+    return torch.tensor([value], dtype=torch.float32)

@@ -1,0 +1,41 @@
+"""Settings of the controllers over match tokens; their values live in conf/."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from rlflow.agents.ppo_config import PPOConfig
+
+
+@dataclass(frozen=True)
+class MatchLevelControllerConfig(PPOConfig):
+    """Settings of the pointer network, beside those of PPO."""
+
+    steps_per_update: int = 24  # of each dream: two horizons
+    batch_size: int = 256
+    epochs: int = 3
+    learning_rate: float = 3e-3
+    reward_scale: float = 1.0  # most rewrites save less than a percent
+    width: int = 32
+    terminate_bias: float = -6.0  # initial logit: look around before leaving, among a hundred kinds
+
+
+@dataclass(frozen=True)
+class CmaEsConfig:
+    """Settings of the evolution of a linear controller in the dream."""
+
+    generations: int = 100
+    population: int = 24  # controllers of a generation, all tried in the same dreams
+    initial_sigma: float = 0.3  # standard deviation of the weights around 0 at first
+    generations_per_trial: int = 10  # between two trials on the real graph; the best snapshot is kept
+
+    def rounds(self, num_envs: int) -> int:
+        """Return the number of generations, however many dreams there are."""
+        return self.generations
+
+    def steps_per_round(self, max_steps: int) -> int:
+        """Return the most steps of each dream for a generation, with episodes of at most so many."""
+        return self.population * max_steps
+
+    def shortened(self, share: float) -> Self:
+        """Return the settings of a share of the training, a generation at least."""
+        return replace(self, generations=max(1, round(share * self.generations)))

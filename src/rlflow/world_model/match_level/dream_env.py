@@ -1,0 +1,91 @@
+"""The dream over match tokens: tables of classes of matches, of which each action takes one.
+
+    env = MatchLevelDreamEnv(model, precomputed, starts, config, seed=0)
+    env.step(np.array([3, 17, K]))          a kind each; K, beyond the last place, is terminate
+
+The observation carries its mask: kinds of which there is no match have a count of 0 (`observation.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from rlflow import kept
+from rlflow.world_model.dream_env import DreamEnv, States, with_rows
+from rlflow.world_model.match_level.imagination import ClassStates, imagine
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
+from rlflow.world_model.match_level.observation import TokenLayout
+from rlflow.world_model.match_level.precomputed import PrecomputedModel
+from rlflow.world_model.match_level.starts import TokenStarts
+from rlflow.world_model.match_level.token_memory import TokenMemory
+
+
+class MatchLevelDreamEnv(DreamEnv):
+    """Observation: flat float32 `TokenLayout`. Action: Discrete(K + 1), the place of a class, or K for terminate."""
+
+    def __init__(
+        self,
+        memory: TokenMemory,
+        precomputed: PrecomputedModel,
+        starts: TokenStarts,
+        config: MatchLevelDreamConfig,
+        *,
+        seed: int,
+    ) -> None:
+        self.memory, self.precomputed, self.starts, self.config = memory, precomputed, starts, config
+        self.layout = TokenLayout(config.max_kinds, precomputed.reading.embedding.shape[1])
+        self._looks = self.layout.looks(precomputed.reading.embedding, precomputed.reading.saving)
+        super().__init__(
+            spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32),
+            spaces.Discrete(config.max_kinds + 1),
+            terminate=torch.tensor(config.max_kinds),
+            initial=starts.initial,
+            initial_fraction=config.initial_fraction,
+            num_envs=config.num_envs,
+            max_steps=config.max_steps,
+            seed=seed,
+        )
+
+    def start_states(self, index: Tensor) -> States:
+        """The start states at index (B,)."""
+        return vars(self.starts.states.rows(index))
+
+    def is_valid(self, states: States, action: Tensor) -> Tensor:
+        """Return (B,) bool: there is a match of that class, or the action is terminate."""
+        present = torch.nn.functional.pad(states["count"] > 0, (0, 1), value=True)
+        return present.gather(1, action[:, None]).squeeze(1)
+
+    def imagine(self, states: States, action: Tensor) -> tuple[States, Tensor, Tensor]:
+        """Next states, rewards (B,) in percent and ends (B,) bool; terminate leaves a state as it is."""
+        ended = action == self.config.max_kinds
+        if not ended.any():  # mostly: then no row need be copied out and back
+            after, reward = self._rewritten(ClassStates(**states), action)
+            return vars(after), reward, ended
+        going = torch.nonzero(~ended).squeeze(-1)
+        after, saved = self._rewritten(ClassStates(**states).rows(going), action[going])
+        reward = torch.zeros(len(action)).index_copy(0, going, saved)
+        return with_rows(states, going, vars(after)), reward, ended
+
+    def _rewritten(self, states: ClassStates, match_class: Tensor) -> tuple[ClassStates, Tensor]:
+        return imagine(self.precomputed, self.memory, states, match_class, self.config, self.generator)
+
+    def observe(self, states: States) -> np.ndarray:
+        """(B, size) float32."""
+        return self.layout.flatten(ClassStates(**states), self._looks).numpy()
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the dream: what is known, starts and settings."""
+        precomputed = self.precomputed
+        known = (
+            *precomputed.reading,
+            precomputed.saving,
+            precomputed.sigma,
+            precomputed.birth_logits,
+            *vars(self.starts.states).values(),
+        )
+        tensors = (*self.memory.state_dict().values(), *known)
+        return kept.fingerprint(self.config, content=(tensor.numpy() for tensor in tensors))

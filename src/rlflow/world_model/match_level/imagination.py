@@ -1,0 +1,168 @@
+"""One imagined step over match tokens: what a rewrite saves, which matches it ends, and which are born.
+
+A state is a table of classes of matches. A rewrite of one kind takes one match of it, ends some nearby, and turns and
+bears those of a birth set that is drawn at the temperature:
+
+    kinds    A x 12, B x 12, C x 1            A is taken; of B one shares a node with it
+    then     A x 11, B x 11, C x 1, D x 1     D comes out of a birth set
+
+Those that are born lie where the rewrite was: as far from all others as it, and from each other as in their set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from rlflow.nn.masking import sample_categorical
+from rlflow.representation.token_rollouts import FAR_AWAY
+from rlflow.world_model.match_level.match_deltas import NONE
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
+from rlflow.world_model.match_level.precomputed import PrecomputedModel
+from rlflow.world_model.match_level.token_memory import ALL_GONE, TokenMemory
+
+_NEARBY = 3  # edges between nodes that two matches take: a match beyond looks the same after a rewrite
+
+
+@dataclass(frozen=True)
+class ClassStates:
+    """B states of up to K classes of matches; a place with count 0 is empty.
+
+    token, count (B, K) int64; distance (B, K, K) int8 between classes; near (B, K) int8, the distance to the last
+    rewrite, `FAR_AWAY` before the first; cost (B,) in percent of the start's, and begun (B,), where the episode began;
+    unit (B,), the unit of prices in percent.
+    """
+
+    token: Tensor
+    count: Tensor
+    distance: Tensor
+    near: Tensor
+    cost: Tensor
+    begun: Tensor
+    unit: Tensor
+
+    def rows(self, index: Tensor) -> ClassStates:
+        """The states at index (B,)."""
+        return ClassStates(*(getattr(self, entry.name).index_select(0, index) for entry in fields(self)))
+
+
+@torch.no_grad()
+def imagine(
+    precomputed: PrecomputedModel,
+    memory: TokenMemory,
+    states: ClassStates,
+    match_class: Tensor,
+    config: MatchLevelDreamConfig,
+    generator: torch.Generator | None,
+) -> tuple[ClassStates, Tensor]:
+    """Next states and rewards (B,) in percent, after one rewrite of class (B,) in each; classes must have a match.
+
+    An imperfect model invites exploitation (paper section 2.3): a saving that V tells is reduced by `pessimism` times
+    its expected error (Yu et al. 2020, MOPO).
+    """
+    batch = torch.arange(len(match_class))
+    chosen = states.token[batch, match_class]
+    distance = states.distance[batch, match_class]
+    reward = _saving_percent(precomputed, chosen, states.unit, config.pessimism)
+
+    count = _after_ends(precomputed, memory, states, chosen, distance, match_class)
+    drawn = _drawn_set(precomputed, chosen, config.temperature, generator)
+    return _with_births(precomputed, states, count, distance, drawn, reward), reward
+
+
+def _saving_percent(precomputed: PrecomputedModel, token: Tensor, unit: Tensor, pessimism: float) -> Tensor:
+    return torch.sinh(precomputed.saving[token] - pessimism * precomputed.sigma[token]) * unit
+
+
+def _after_ends(
+    precomputed: PrecomputedModel,
+    memory: TokenMemory,
+    states: ClassStates,
+    chosen: Tensor,
+    distance: Tensor,
+    match_class: Tensor,
+) -> Tensor:
+    """The numbers of matches (B, K) that are left of each class, before any is born."""
+    batch = torch.arange(len(match_class))
+    left = states.count.clone()
+    left[batch, match_class] -= 1
+    near = (distance < FAR_AWAY) & (left > 0)
+    row, place = near.nonzero(as_tuple=True)
+    logits = memory.gone_logits_of(
+        precomputed.chosen[chosen[row]],
+        precomputed.other[states.token[row, place]],
+        distance[row, place].long(),
+        left[row, place],
+    )
+    there, gone = left[row, place], logits.argmax(dim=-1)
+    left[row, place] = torch.where(gone == ALL_GONE, 0, (there - gone).clamp_min(0))
+    return left
+
+
+def _drawn_set(
+    precomputed: PrecomputedModel, chosen: Tensor, temperature: float, generator: torch.Generator | None
+) -> Tensor:
+    """A birth set (B,) for each rewrite: the likeliest at temperature 0, else drawn."""
+    logits = precomputed.birth_logits[chosen]
+    choice = logits.argmax(dim=-1) if temperature == 0 else sample_categorical(logits / temperature, generator)
+    return precomputed.likeliest[chosen].gather(-1, choice[:, None]).squeeze(-1)
+
+
+def _with_births(
+    precomputed: PrecomputedModel, states: ClassStates, count: Tensor, distance: Tensor, drawn: Tensor, reward: Tensor
+) -> ClassStates:
+    """Add the matches of the drawn sets at empty places, one place for each; what finds none is left out."""
+    sets = precomputed.sets
+    count, number = _turned(states.token, count, distance, sets.before[drawn], sets.count[drawn])
+
+    empty_first = torch.argsort((count > 0).to(torch.int8), dim=1, stable=True)
+    size = min(empty_first.shape[1], number.shape[1])
+    empty_first, number = empty_first[:, :size], number[:, :size]
+    fill = (number > 0) & (count.gather(1, empty_first) == 0)
+
+    row, entry = fill.nonzero(as_tuple=True)
+    at = (row, empty_first[row, entry])
+    inside = sets.distance[drawn[row], entry][:, :size]
+    return ClassStates(
+        token=states.token.index_put(at, sets.token[drawn[row], entry]),
+        count=count.index_put(at, number[row, entry]),
+        distance=_distances_after(states.distance, at, _lines(distance, empty_first, fill, row, inside)),
+        near=distance.index_put(at, distance.new_zeros(())),
+        cost=states.cost - reward,
+        begun=states.begun,
+        unit=states.unit,
+    )
+
+
+def _turned(token: Tensor, count: Tensor, distance: Tensor, before: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
+    """Take matches that turn into others off their classes; an entry of a set whose class is not there turns nothing.
+
+    Returns the counts (B, K) that are left, and the numbers (B, P) of the sets' entries.
+    """
+    row, entry = (before != NONE).nonzero(as_tuple=True)
+    near = (distance <= _NEARBY) & (count > 0)
+    there = (token[row] == before[row, entry, None]) & near[row]
+    found, place = there.to(torch.int8).max(dim=1)
+    turned = torch.where(found > 0, torch.minimum(number[row, entry], count[row, place]), 0)
+    left = count.index_put((row, place), -turned, accumulate=True).clamp_min(0)
+    return left, number.index_put((row, entry), turned)
+
+
+def _lines(from_rewrite: Tensor, place: Tensor, fill: Tensor, row: Tensor, inside: Tensor) -> Tensor:
+    """Distances (N, K) from N new matches to all classes: those of the rewrite, but `inside` (N, P) to each other.
+
+    row (N,): the states that they are in; the new ones of each are at `place` (B, P) where `fill`.
+    """
+    lines, place = from_rewrite[row], place[row]
+    return lines.scatter(1, place, torch.where(fill[row], inside, lines.gather(1, place)))
+
+
+def _distances_after(between: Tensor, at: tuple[Tensor, Tensor], lines: Tensor) -> Tensor:
+    """Distances (B, K, K) with those of N classes replaced: `at` their (state, place), lines (N, K)."""
+    row, place = at
+    result = between.clone()
+    result[row, place] = lines
+    result[row, :, place] = lines
+    return result

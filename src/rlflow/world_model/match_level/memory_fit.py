@@ -1,0 +1,122 @@
+"""Fit M on the embeddings of a frozen V."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode
+from rlflow.world_model.match_level.match_deltas import NONE, MatchDeltas, StepSets
+from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
+from rlflow.world_model.match_level.token_memory import ALL_GONE, MOST_GONE, TokenMemory
+from rlflow.world_model.optimisation import descend
+
+_PAIRS_PER_STEP = 16  # classes of matches, of each step of a batch, whose survival is asked for
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """N pairs of a rewrite and a class of matches of the same state, all (N,) int64 but the last.
+
+    chosen, other: their tokens; distance; count: matches of the class; gone: how many of them the rewrite ended or
+    turned into others, `MOST_GONE` at most, or `ALL_GONE`.
+    """
+
+    chosen: Tensor
+    other: Tensor
+    distance: Tensor
+    count: Tensor
+    gone: Tensor
+
+    def rows(self, index: Tensor) -> Pairs:
+        return Pairs(*(getattr(self, name)[index] for name in ("chosen", "other", "distance", "count", "gone")))
+
+
+def pairs(episodes: Sequence[TokenEpisode]) -> Pairs:
+    """The pairs of these episodes that lie near each other: what is far away is not asked of a dream, and stays."""
+    columns: list[tuple[np.ndarray, ...]] = []
+    for episode in episodes:
+        for state, step in zip(episode.states, episode.steps, strict=False):
+            chosen = np.full(len(state.token), state.token[step.chosen])
+            left = state.count.copy()
+            left[step.chosen] -= 1
+            distance = step.distance.astype(np.int64)
+            gone = np.where((step.gone == left) & (left > 0), ALL_GONE, np.minimum(step.gone, MOST_GONE))
+            near = distance < FAR_AWAY
+            columns.append(tuple(column[near] for column in (chosen, state.token, distance, left, gone)))
+    return Pairs(*(torch.from_numpy(np.concatenate(column)) for column in zip(*columns, strict=True)))
+
+
+def same_outcome(sets: MatchDeltas, operators: np.ndarray) -> Tensor:
+    """(S,) int64: a number for each birth set, equal for those that bring the same operators.
+
+    operators (T, 2V): what each token removes and adds. So outcomes are the same whatever the sizes of tensors.
+    """
+    born = (sets.token != NONE) & (sets.before == NONE)
+    token, count = sets.token.numpy(), torch.where(born, sets.count, 0).numpy()
+    total = (operators[np.maximum(token, 0)] * count[..., None]).sum(axis=1)
+    _, outcome = np.unique(total, axis=0, return_inverse=True)
+    return torch.from_numpy(outcome)
+
+
+class TokenMemoryFit:
+    """M's share of the fit: passes over the steps of the training episodes."""
+
+    def __init__(
+        self,
+        memory: TokenMemory,
+        embedding: Tensor,
+        steps: StepSets,
+        outcome: Tensor,
+        known: Pairs,
+        config: MatchLevelModelConfig,
+    ) -> None:
+        self.memory, self.embedding, self.steps, self.config = memory, embedding, steps, config
+        self.outcome, self.pairs = outcome, known
+        self.optimiser = torch.optim.Adam(memory.parameters())
+
+    def run_epoch(self, epoch: int, generator: torch.Generator) -> dict[str, float]:
+        """Run one pass; returns the mean losses."""
+        config, parameters = self.config, list(self.memory.parameters())
+        self.memory.train()
+        batches = torch.randperm(len(self.steps.of_step), generator=generator).split(config.steps_per_batch)
+        totals = {"births": 0.0, "gone": 0.0}
+        for number, rows in enumerate(batches):
+            asked = torch.randint(len(self.pairs.gone), (len(rows) * _PAIRS_PER_STEP,), generator=generator)
+            losses = {"births": self.births_loss(rows), "gone": self.gone_loss(self.pairs.rows(asked))}
+            progress = (epoch + number / len(batches)) / config.epochs
+            total = losses["births"] + losses["gone"]
+            descend(total, self.optimiser, parameters, config.learning_rate, progress, config.max_gradient_norm)
+            for name, value in losses.items():
+                totals[name] += value.item() / len(batches)
+        return {f"memory/{name}": value for name, value in totals.items()}
+
+    def births_loss(self, rows: Tensor) -> Tensor:
+        """Mean negative log-likelihood, in nats, of the outcomes of steps, each under the sets of all other steps.
+
+        A step whose outcome no other one had teaches nothing and is left out.
+        """
+        sets, own = self.steps.sets, self.steps.of_step[rows]
+        seen = sets.seen.expand(len(rows), -1).clone()
+        seen[torch.arange(len(rows)), own] -= 1.0
+        token, parent = sets.parent[own], sets.parent
+        same = token[:, None] == parent
+        logits = self.memory.birth_logits(self.embedding[token], self.embedding[parent], sets.seen, same)
+        logits = logits + (seen / sets.seen).log()
+        right = self.outcome[own][:, None] == self.outcome[None]
+        has_right = (right & (seen > 0)).any(dim=1)
+        if not has_right.any():
+            return torch.zeros((), requires_grad=True)
+        logits, right = logits[has_right], right[has_right]
+        of_right = torch.logsumexp(logits.masked_fill(~right, -torch.inf), dim=1)
+        return (torch.logsumexp(logits, dim=1) - of_right).mean()
+
+    def gone_loss(self, asked: Pairs) -> Tensor:
+        """Mean cross-entropy, in nats, of how many matches of a class a rewrite ends."""
+        chosen, other = self.embedding[asked.chosen], self.embedding[asked.other]
+        return functional.cross_entropy(self.memory.gone_logits(chosen, other, asked.distance, asked.count), asked.gone)

@@ -1,0 +1,73 @@
+"""The view that a policy has of classes of matches, the same in a dream and on a real graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from rlflow.representation.token_rollouts import FAR_AWAY
+from rlflow.world_model.match_level.imagination import ClassStates
+
+_EXTRAS = 3  # saving, count, nearness
+_BEYOND_AN_EDGE = 1.0 - 1.5 / FAR_AWAY  # a nearness between those of one edge and of two
+_SAVING_SCALE = 0.25  # asinh of units: a thousand units are 1.9
+
+
+class TokenView(NamedTuple):
+    """An observation taken apart: classes (..., K, W + 3), present (..., K) bool, cost (..., 1)."""
+
+    classes: Tensor
+    present: Tensor
+    cost: Tensor
+
+
+@dataclass(frozen=True)
+class TokenLayout:
+    """A flat observation of K classes: of each the embedding (W), the saving that V reads, the count, the nearness to
+    the last rewrite; then the cost, as a loss or a gain in units since the episode's start. All float32.
+    """
+
+    max_kinds: int
+    embedding: int
+
+    @property
+    def width(self) -> int:
+        """Numbers for each class."""
+        return self.embedding + _EXTRAS
+
+    @property
+    def size(self) -> int:
+        """Length of an observation."""
+        return self.max_kinds * self.width + 1
+
+    def looks(self, embedding: Tensor, saving: Tensor) -> Tensor:
+        """The unchanging part of how T tokens look, from embedding (T, W) and saving (T,): (T + 1, width).
+
+        Count and nearness are left 0, and the last row is what an empty place looks like: all 0.
+        """
+        known = torch.cat([embedding, _SAVING_SCALE * saving[:, None]], dim=1)
+        return functional.pad(known, (0, self.width - known.shape[1], 0, 1))
+
+    def flatten(self, states: ClassStates, looks: Tensor) -> Tensor:
+        """States (B, K), with the `looks` of all tokens -> (B, size)."""
+        present = states.count > 0
+        observation = states.cost.new_empty(len(states.cost), self.size)
+        classes = observation[:, :-1].unflatten(1, (self.max_kinds, self.width))
+        classes.copy_(functional.embedding(torch.where(present, states.token, len(looks) - 1), looks))
+        classes[..., -2] = torch.log1p(states.count.float())
+        classes[..., -1] = torch.where(present, 1.0 - states.near.float() / FAR_AWAY, 0.0)
+        observation[:, -1] = _SAVING_SCALE * torch.asinh((states.begun - states.cost) / states.unit)
+        return observation
+
+    def split(self, observation: Tensor) -> TokenView:
+        """Observation (..., size) -> its parts; of any number of classes, not only of `max_kinds`."""
+        classes = observation[..., :-1].unflatten(-1, (-1, self.width))
+        return TokenView(classes, classes[..., -2] > 0, observation[..., -1:])
+
+    def is_near(self, classes: Tensor) -> Tensor:
+        """Return (...) bool of classes (..., width): they lie within an edge of the last rewrite."""
+        return classes[..., -1] > _BEYOND_AN_EDGE

@@ -1,0 +1,79 @@
+"""A policy that goes on learning: it repeats, learns what it is shown, and changes little where it need not."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from support.detours import ASTRAY, INTO, OUT, detour_process, detours, rules_astray, walked
+from support.taught import lessons_of, untaught
+
+from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
+from rlflow.agents.match_level.guide import Guide
+from rlflow.agents.match_level.guided_chains import ChainConfig
+from rlflow.errors import InputError
+from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.world_model.match_level.expert_metrics import auc
+
+RULES = rules_astray()
+CONFIG = TuningConfig(encoder_epochs=150, encoder_learning_rate=1e-2)
+
+
+@pytest.fixture(scope="module")
+def policy() -> Guide:
+    shares = {RULES.get(OUT).id: 0.25, RULES.get(ASTRAY[0]).id: 0.5, "another": 0.75}
+    return Guide(untaught(detour_process(1, RULES)), ChainConfig(length=3), {"lessons": 7}, shares)
+
+
+@pytest.fixture(scope="module")
+def lesson() -> TokenRollouts:
+    return lessons_of(detour_process(1, RULES), [walked(detours(1), (OUT, INTO), RULES)])
+
+
+def told(policy: Guide, lesson: TokenRollouts) -> float:
+    return auc(lesson.episodes[0], policy.model.read(lesson).taken.numpy())
+
+
+def test_it_learns_what_it_is_shown(policy: Guide, lesson: TokenRollouts):
+    assert told(policy, lesson) < 0.9, "there is something to learn"
+    assert told(fine_tuned(policy, [lesson], CONFIG, seed=0), lesson) == 1.0
+
+
+def test_the_rest_of_the_policy_stays(policy: Guide, lesson: TokenRollouts):
+    """Its settings of chains, its sizes, and what it was trained on before."""
+    tuned = fine_tuned(policy, [lesson], CONFIG, seed=0)
+    assert tuned.chains == policy.chains
+    assert tuned.trained_on == {"lessons": 7, "tuned_on": ["taught"]}
+    assert tuned.model.arguments.config.encoder_width == policy.model.arguments.config.encoder_width
+    assert fine_tuned(tuned, [lesson], CONFIG, seed=0).trained_on["tuned_on"] == ["taught", "taught"]
+
+
+def test_a_rule_keeps_the_greater_share(policy: Guide, lesson: TokenRollouts):
+    """Of what was taken before, or in the new lesson, in which the expert took every match of the way out."""
+    shares = fine_tuned(policy, [lesson], CONFIG, seed=0).shares
+    assert shares[RULES.get(OUT).id] == shares[RULES.get(INTO).id] == 1.0
+    assert (shares[RULES.get(ASTRAY[0]).id], shares["another"]) == (0.5, 0.75)
+
+
+def test_the_same_lessons_give_the_same_policy(policy: Guide, lesson: TokenRollouts):
+    one, again, other = (
+        fine_tuned(policy, [lesson], CONFIG, seed=seed).model.encoder.state_dict() for seed in (0, 0, 1)
+    )
+    assert all(torch.equal(one[name], again[name]) for name in one)
+    assert not all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_it_begins_where_the_policy_was(policy: Guide, lesson: TokenRollouts):
+    """Steps of no size change nothing; what is given is not changed by those that have one."""
+    before = {name: value.clone() for name, value in policy.model.encoder.state_dict().items()}
+    still = fine_tuned(policy, [lesson], TuningConfig(1, 0.0, 1, 0.0), seed=0)
+    fine_tuned(policy, [lesson], CONFIG, seed=0)
+    for name, value in before.items():
+        assert torch.equal(value, policy.model.encoder.state_dict()[name])
+        assert torch.equal(value, still.model.encoder.state_dict()[name])
+
+
+def test_lessons_in_another_vocabulary_are_refused(policy: Guide, lesson: TokenRollouts):
+    operators = (*lesson.vocabulary.operators, "Whirl")
+    other = replace(lesson, vocabulary=replace(lesson.vocabulary, operators=operators))
+    with pytest.raises(InputError, match="vocabular"):
+        fine_tuned(policy, [other], CONFIG, seed=0)

@@ -1,0 +1,119 @@
+"""A policy that learns on the real graph: it repeats itself, goes on after a kill, and counts what it does."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from support.token_worlds import SMALL, small_process, small_token_rollouts
+from support.walks import LIBRARY
+
+from rlflow.agents.match_level.controller import MatchLevelController
+from rlflow.agents.match_level.model_free import train_on_graph
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_return
+from rlflow.agents.selection import Trial
+from rlflow.environments.end_to_end import EndToEnd
+from rlflow.environments.reward_config import RewardConfig
+from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.runtime.timing.savings import Saving
+from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
+
+EPISODES = RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=48)
+PPO = MatchLevelControllerConfig(
+    total_steps=96, steps_per_update=8, batch_size=32, epochs=1, width=8, updates_per_trial=1, terminate_bias=-20.0
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> MatchLevelModel:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        arguments = MatchLevelModelArguments(small_token_rollouts().vocabulary, LIBRARY.hash, SMALL)
+        return MatchLevelModel(arguments).eval().requires_grad_(False)
+
+
+def weights(controller: MatchLevelController) -> list[torch.Tensor]:
+    return list(controller.policy.state_dict().values())
+
+
+def same(one: MatchLevelController, other: MatchLevelController) -> bool:
+    return all(torch.equal(*pair) for pair in zip(weights(one), weights(other), strict=True))
+
+
+def test_every_step_is_counted_and_a_killed_training_ends_alike(model: MatchLevelModel, tmp_path: Path) -> None:
+    class Interrupted(Exception):
+        """Stands for a kill."""
+
+    def interrupt(update: int, _: dict[str, float]) -> None:
+        if update == 2:
+            raise Interrupted
+
+    counted: list[float] = []
+    process = small_process()
+    whole = train_on_graph(
+        process, model, PPO, EPISODES, seed=0, on_update=lambda _, said: counted.append(said["rewrites"])
+    )
+    assert counted == [32.0, 64.0, 96.0]
+    with pytest.raises(Interrupted):
+        train_on_graph(process, model, PPO, EPISODES, seed=0, checkpoint=tmp_path / "c", on_update=interrupt)
+    assert same(train_on_graph(process, model, PPO, EPISODES, seed=0, checkpoint=tmp_path / "c"), whole)
+    assert not same(train_on_graph(process, model, PPO, EPISODES, seed=1), whole)
+
+
+def test_a_measured_reward_goes_on_from_what_it_knew(model: MatchLevelModel, tmp_path: Path) -> None:
+    """A killed training ends alike, and times no graph again; another reward is another training."""
+    timed: list[str] = []
+
+    def by_weight(start: Graph, graph: Graph, config: RewardConfig) -> Saving:
+        timed.append(structural_hash(graph))
+        saved = 10.0 * (len(start.order) - len(graph.order))
+        return Saving(saved, saved, saved)
+
+    def trained(every: int, until: int = 3, checkpoint: Path | None = None) -> MatchLevelController:
+        told: list[dict[str, float]] = []
+
+        def on_update(update: int, said: dict[str, float]) -> None:
+            told.append(said)
+            if update == until != 3:
+                raise InterruptedError
+
+        controller = train_on_graph(
+            small_process(),
+            model,
+            PPO,
+            EPISODES,
+            seed=0,
+            reward=EndToEnd(RewardConfig("end_to_end", every=every), by_weight),
+            checkpoint=checkpoint,
+            on_update=on_update,
+        )
+        assert all(said["measurements"] <= said["rewrites"] for said in told)
+        assert told[-1]["measurements"] > 0
+        return controller
+
+    whole = trained(every=1)
+    assert len(timed) == len({*timed})
+    alone = {*timed}
+    timed.clear()
+    with pytest.raises(InterruptedError):
+        trained(every=1, until=2, checkpoint=tmp_path / "c")
+    assert same(trained(every=1, checkpoint=tmp_path / "c"), whole)
+    assert len(timed) == len({*timed})
+    assert {*timed} == alone
+    assert not same(trained(every=2, checkpoint=tmp_path / "c"), whole), "it does not go on from that checkpoint"
+
+
+def test_the_best_of_what_was_tried_is_kept(model: MatchLevelModel) -> None:
+    """With V not even fitted. Not vacuous: snapshots differ, and the best is not the last."""
+    process, scores = small_process(), list[float]()
+
+    def judge(controller: MatchLevelController) -> Trial:
+        scores.append(real_return(process, model, controller, EPISODES.max_steps).score_percent)
+        return Trial(scores[-1], 3)
+
+    longer = replace(PPO, total_steps=480, epochs=4, updates_per_trial=5)
+    best = train_on_graph(process, model, longer, EPISODES, seed=0, judge=judge)
+    assert real_return(process, model, best, EPISODES.max_steps).score_percent == pytest.approx(max(scores))
+    assert max(scores) > max(scores[-1], 0.0)
