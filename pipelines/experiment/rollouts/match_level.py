@@ -43,9 +43,9 @@ def collected(
     """
     if (reward := stage.settings["reward"]["kind"]) != "incremental":
         raise InputError(
-            f"reward={reward} cannot be used with world_model=match_level: its rollouts say of every match what it saves "
-            "by price, and far fewer could be timed; choose world_model=graph_level with this reward, or compare rewards "
-            "of a model-free agent on tokens by `make study NAME=reward_study`"
+            f"reward={reward} cannot be used with world_model=match_level: its rollouts say of every match what it "
+            "saves by price, and far fewer could be timed; choose world_model=graph_level with this reward, or compare "
+            "rewards of a model-free agent on tokens by `make study NAME=reward_study`"
         )
     settings, before = stage.settings["rollouts"], stage.before
     trajectories = [] if before is None else record.load(stage.input(f"{before}/policies/{stage.graph}/ways.jsonl"))
