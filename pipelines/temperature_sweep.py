@@ -24,7 +24,7 @@ from rlflow.runtime.timing.statistics import estimate
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/temperature_sweep"
-TRAINERS = {"graph_level": graph_level.school_of, "match_level": match_level.school_of}
+TRAINERS = {"graph_level": graph_level.trainer_of, "match_level": match_level.trainer_of}
 
 
 @pipeline_stage

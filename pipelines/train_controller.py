@@ -18,7 +18,7 @@ from rlflow.schemas.figures import Figure
 from rlflow.show.picture_file import save
 from rlflow.trajectory import record
 
-TRAINERS = {"graph_level": graph_level.school_of, "match_level": match_level.school_of}
+TRAINERS = {"graph_level": graph_level.trainer_of, "match_level": match_level.trainer_of}
 CURVES = {
     "return_percent": "% in the dream",
     "best_return_percent": "% in the dream",

@@ -151,12 +151,12 @@ def test_what_computes_something_else_is_not_taken(tmp_path: Path) -> None:
     model, file = dense_model(), tmp_path / "original.onnx"
     onnx.save(model, file)
     phases = Phases(
-        Nothing(Library(()), Rewriter(()), ANALYTIC), ANALYTIC, "deployed", GateConfig(), pre_passes=Wrong()
+        Nothing(Library(()), Rewriter(()), ANALYTIC), ANALYTIC, "deployed", GateConfig(), first_move=Wrong()
     )
     judgement = judgeable(file, phases.gate)
 
     def moved(pre_passes: FirstMove) -> Moved:
-        found = replace(phases, pre_passes=pre_passes).move(model, file, graph_of, judgement, NO_DEADLINE)
+        found = replace(phases, first_move=pre_passes).move(model, file, graph_of, judgement, NO_DEADLINE)
         assert found is not None
         return found
 
@@ -165,7 +165,7 @@ def test_what_computes_something_else_is_not_taken(tmp_path: Path) -> None:
     assert refused.report.passes == ()
     assert refused.report.left_because.startswith("after onnxslim:wrong, it is not equivalent")
     assert "not equivalent" not in moved(FirstMove()).report.left_because
-    assert replace(phases, pre_passes=None).move(model, file, graph_of, judgement, NO_DEADLINE) is None
+    assert replace(phases, first_move=None).move(model, file, graph_of, judgement, NO_DEADLINE) is None
     assert phases.inside("the body of y", []).pre_passes is None, "they have looked at subgraphs already"
 
 

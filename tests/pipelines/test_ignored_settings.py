@@ -16,7 +16,7 @@ from rlflow.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
-STAGES = tuple(name for name in stage_names(ROOT) if name != "config")
+STAGES = tuple(name for name in stage_names(ROOT) if name not in ("code", "config"))
 SCRIPTS = tuple(dict.fromkeys(name.partition("@")[0] for name in STAGES))
 OPTIONS = {
     "agent": ("+agent=candidates",),

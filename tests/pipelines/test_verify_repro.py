@@ -89,7 +89,7 @@ def test_bytes_are_compared_by_what_dvc_has_locked(
     write_lock(checkout, dict.fromkeys(outputs, "1" * 32))
     assert main(["--json"], checkout) == 1
     unlike = json.loads(capsys.readouterr().out)["unlike"]
-    assert [entry["file"] for entry in unlike] == ["params.yaml", "data/rules"]
+    assert [entry["file"] for entry in unlike] == ["params.yaml", "data/code.yaml", "data/rules"]
 
 
 def test_two_revisions_and_another_checkout(

@@ -100,14 +100,14 @@ def test_any_match_more_or_less_shows_in_drawn_steps(seed: int) -> None:
     ],
 )
 def test_a_step_that_names_what_is_not_there_is_refused(wrong: TokenStep) -> None:
-    with pytest.raises(InputError, match="does not fit its state of 3 kinds"):
+    with pytest.raises(InputError, match="does not fit its state of 3 classes"):
         episode(wrong)
 
 
 def test_arrays_of_another_shape_are_refused() -> None:
-    with pytest.raises(InputError, match="a step from 3 kinds has gone, born of another shape"):
+    with pytest.raises(InputError, match="a step from 3 classes has gone, born of another shape"):
         episode(replace(STEP, gone=STEP.gone[:2], born=np.zeros((0, 3), np.int64)))
-    with pytest.raises(InputError, match="a state of 3 kinds has distance of another shape"):
+    with pytest.raises(InputError, match="a state of 3 classes has distance of another shape"):
         replace(BEFORE, distance=BEFORE.distance[:2])
 
 

@@ -15,7 +15,7 @@ from rlflow.errors import CertificateError
 from rlflow.ops.registry import OPERATORS
 from rlflow.rules import definitions, expression, semantics
 from rlflow.rules.certificate import check_certificate
-from rlflow.rules.library import Library, load
+from rlflow.rules.library import SHIPPED, Library, load
 from rlflow.rules.semantics import FOLLOWED
 from rlflow.rules.verification.certify import holds
 
@@ -46,7 +46,7 @@ def test_a_changed_evaluate_voids_the_rules_of_its_operator(library: Library, mo
     assert 5 < len(expected) < len(library.rules) - 100
     assert void(library) == expected
     with pytest.raises(CertificateError, match="under another meaning of Softmax: `rlflow rules certify`"):
-        load()
+        load(SHIPPED)
 
 
 @pytest.mark.parametrize(

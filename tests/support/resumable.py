@@ -180,8 +180,8 @@ def _way() -> Trajectory:
     """Return a rewrite from the start that loses, which greedy search does not take."""
     process = small_process()
     start = process.start()
-    number = start.first(len(start.kinds.tokens) // 5)
-    location, match = start.kinds.matches[number]
+    number = start.first(len(start.classes.tokens) // 5)
+    location, match = start.classes.matches[number]
     after, step = process.take(start, number)
     taken = Step(match.rule.id, location.location, structural_hash(after.graph), 1.0, step.reward)
     return Trajectory(structural_hash(start.graph), 1.0, "analytic", LIBRARY.hash, (taken,))

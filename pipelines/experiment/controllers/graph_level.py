@@ -24,7 +24,7 @@ from rlflow.world_model.settings import read_config
 ORIGINAL_PERCENT = 100.0  # the price of the graph before any rewrite
 
 
-def school_of(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
+def trainer_of(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
     """Return what controllers of one graph are trained and tried with.
 
     The random agent is that of the rollouts, in the episodes that begin at the original.

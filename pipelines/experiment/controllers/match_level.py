@@ -28,7 +28,7 @@ from rlflow.world_model.settings import read_config
 RANDOM_EPISODES = 4
 
 
-def school_of(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
+def trainer_of(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
     """Return what controllers of one graph are trained and tried with.
 
     A controller before its training that draws its actions is a random agent.

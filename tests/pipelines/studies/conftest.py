@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rlflow.schemas.results import check_results
+from studies.documents import check_results
 
 from rlflow import zoo
 from rlflow.onnx_io import save_model

@@ -25,7 +25,11 @@ def test_of_every_output_something_says_how_it_reproduces(repository: Path) -> N
 def test_rules_must_be_equal_and_rollouts_but_for_the_rounding_of_prices(repository: Path) -> None:
     outputs = outputs_by_kind(repository)
     assert {outputs["data/rounds/first/rollouts"], outputs["data/rollouts"]} == {Kind.DIGITS}
-    assert {path for path, kind in outputs.items() if kind is Kind.EQUAL} == {"params.yaml", "data/rules"}
+    assert {path for path, kind in outputs.items() if kind is Kind.EQUAL} == {
+        "data/code.yaml",
+        "params.yaml",
+        "data/rules",
+    }
 
 
 def test_a_kind_that_there_is_not_is_refused(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class MatchLevelControllerArguments(Arguments):
 
     def description(self) -> dict[str, Any]:
         """Return the arguments as JSON has them, which names the kind of config."""
-        trained_by = next(name for name, match_class in _CONFIGS.items() if type(self.config) is match_class)
+        trained_by = next(name for name, config in _CONFIGS.items() if type(self.config) is config)
         return {"trained_by": trained_by, **super().description()}
 
     @classmethod

@@ -35,7 +35,7 @@ import numpy as np
 
 from rlflow.agents.match_level.preference import ORDERS, Preference
 from rlflow.agents.match_level.rule_guard import RuleGuard
-from rlflow.agents.match_level.scorers import JudgeOf, Scores
+from rlflow.agents.match_level.scorers import MakeScorer, Scores
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -114,7 +114,7 @@ class ChainConfig:
 
 
 class _Climbing(NamedTuple):
-    """One search: the workspace, whose account ends it, and whose scores counts, which is remembered rule by rule."""
+    """One search: the workspace, whose ledger ends it, and the scorer, whose scores are remembered rule by rule."""
 
     work: Workspace
     judge: RuleGuard
@@ -157,7 +157,7 @@ class GuidedChains(Search):
     what V is compared with; `shares` is what lessons tell of rules, by their ids.
     """
 
-    scored_by: JudgeOf
+    scored_by: MakeScorer
     greedy: Search
     saturation: EqualitySaturation
     chains: Search
@@ -304,7 +304,7 @@ class GuidedChains(Search):
 
 
 def guided_chains(
-    scored_by: JudgeOf,
+    scored_by: MakeScorer,
     library: Library,
     rewriter: Rewriter,
     cost_model: CostModel,

@@ -43,13 +43,13 @@ class Scores:
 
 
 class Scorer(Protocol):
-    """Has an scores of all matches in a graph."""
+    """Scores all matches in a graph."""
 
     def of(self, graph: Graph) -> Scores: ...
 
 
-JudgeOf = Callable[[Graph, Rewriter, CostModel], Scorer]
-"""Makes the judge of one optimisation from the graph that it begins at, its rewriter and its prices."""
+MakeScorer = Callable[[Graph, Rewriter, CostModel], Scorer]
+"""Makes the scorer of one optimisation from the graph that it begins at, its rewriter and its prices."""
 
 
 def token_states(
