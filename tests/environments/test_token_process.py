@@ -53,9 +53,9 @@ def walk(one: TokenProcess, steps: int, seed: int = 0) -> TokenEpisode:
 
 @given(graphs(), st.sampled_from(sorted(MODELS)), st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
-def test_matches_of_drawn_graphs_are_there_gone_turned_or_born(graph: Graph, match_class: str, seed: int):
+def test_matches_of_drawn_graphs_are_there_gone_turned_or_born(graph: Graph, kind: str, seed: int):
     """And rewards add up to the drop of the price."""
-    model = MODELS[match_class]()
+    model = MODELS[kind]()
     assume(model.runtime_ms(graph) > 0)
     episode = walk(TokenProcess(graph, REWRITER, model), 4, seed)
     assert episode.states[0].cost == pytest.approx(100)
@@ -64,9 +64,9 @@ def test_matches_of_drawn_graphs_are_there_gone_turned_or_born(graph: Graph, mat
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_matches_of_a_model_are_there_gone_turned_or_born(match_class: str):
+def test_matches_of_a_model_are_there_gone_turned_or_born(kind: str):
     """Not vacuous: all of that happens, to classes of several matches, and rewrites save and cost."""
-    episode = walk(process(model=MODELS[match_class]()), 12)
+    episode = walk(process(model=MODELS[kind]()), 12)
     assert episode.num_steps == 12
     assert sum(step.gone.sum() for step in episode.steps) > 12
     assert sum(step.turned[:, 2].sum() for step in episode.steps) > 12
@@ -78,9 +78,9 @@ def test_matches_of_a_model_are_there_gone_turned_or_born(match_class: str):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_what_a_kind_saves_is_what_is_earned_by_taking_it(match_class: str):
+def test_what_a_kind_saves_is_what_is_earned_by_taking_it(kind: str):
     """Every class of three states: to the precision of a float32, at the same price after it."""
-    one = process(model=MODELS[match_class]())
+    one = process(model=MODELS[kind]())
     state, rng, saved = one.start(), np.random.default_rng(1), []
     for _ in range(3):
         for place in range(len(state.saving)):
@@ -95,13 +95,13 @@ def test_what_a_kind_saves_is_what_is_earned_by_taking_it(match_class: str):
 
 
 @pytest.mark.parametrize("kind", ["analytic", "predicted"])
-def test_every_match_of_a_kind_saves_the_same(match_class: str):
+def test_every_match_of_a_kind_saves_the_same(kind: str):
     """Not the first alone: compared with the price of the graph after each, in units, as they are told to a network.
 
     Prices that are drawn for each region, without any law, keep this up for nearly all matches, but not for all: a
     region may reach further than a token sees.
     """
-    one = TokenProcess(build("bert", layers=3), REWRITER, MODELS[match_class]())
+    one = TokenProcess(build("bert", layers=3), REWRITER, MODELS[kind]())
     state = one.step(one.start(), 3)[0]
     others = 0
     for number, ((_, match), place) in enumerate(
@@ -141,8 +141,8 @@ def test_what_is_far_from_a_rewrite_is_not_touched(name: str):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_state_does_not_depend_on_the_way_to_it(match_class: str):
-    one, other = process(model=MODELS[match_class]()), process(model=MODELS[match_class]())
+def test_a_state_does_not_depend_on_the_way_to_it(kind: str):
+    one, other = process(model=MODELS[kind]()), process(model=MODELS[kind]())
     state = one.start()
     for place in (3, 5, 7):
         state, _ = one.step(state, place)

@@ -166,7 +166,7 @@ def test_what_computes_something_else_is_not_taken(tmp_path: Path) -> None:
     assert refused.report.left_because.startswith("after onnxslim:wrong, it is not equivalent")
     assert "not equivalent" not in moved(FirstMove()).report.left_because
     assert replace(phases, first_move=None).move(model, file, graph_of, judgement, NO_DEADLINE) is None
-    assert phases.inside("the body of y", []).pre_passes is None, "they have looked at subgraphs already"
+    assert phases.inside("the body of y", []).first_move is None, "they have looked at subgraphs already"
 
 
 @pytest.mark.slow

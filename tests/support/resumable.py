@@ -236,7 +236,7 @@ RESUMABLE: Mapping[str, Resumable] = {
             {"seed": 1},
             {"config": replace(FEW, steps=3)},
             {"config": replace(FEW, greedy=(0.5,))},
-            {"ways": [_way()]},
+            {"trajectories": [_way()]},
         ],
     ),
     "rows": Resumable(rows, [{"other": 1}]),

@@ -46,7 +46,7 @@ def test_a_loaded_controller_acts_as_the_saved_one(controller: MatchLevelControl
     assert (drawn[0] != controller.act(batch, False, torch.Generator().manual_seed(2))).any()
 
 
-@pytest.mark.parametrize("kinds", [1, 5, 40])
+@pytest.mark.parametrize("classes", [1, 5, 40])
 def test_actions_are_kinds_that_are_there_or_terminate(controller: MatchLevelController, classes: int) -> None:
     batch = observations(30, classes)
     view = TokenLayout(classes, EMBEDDING).split(torch.from_numpy(batch))
