@@ -74,8 +74,12 @@ def test_all_extras_are_what_all_brings_but_a_compiler_of_one_version_and_a_base
 
 
 def test_what_is_installed_is_not_complained_about() -> None:
+    entered = []
     for extra in EXTRAS:
-        require(extra, "this test")
+        with needs(extra, "this test"):
+            require(extra, "this test")
+            entered.append(extra)
+    assert entered == list(EXTRAS)
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ TrainController = Annotated[dict[str, Training], NOT_EMPTY]
 
 
 class Result(Document):
-    """What one method makes of one graph."""
+    """The graph that one method makes of a graph: its price, its latency, and the effort."""
 
     cost_before_ms: Annotated[Milliseconds, EQUAL]
     """Cost model's runtime of the original graph."""

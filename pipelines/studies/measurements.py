@@ -59,7 +59,7 @@ class EgraphFuzz(Document):
 
 
 class Fuzz(Document):
-    """What `make fuzz` found: random rewrites of the zoo's models, of drawn graphs and of every rule's own source,
+    """Findings of `make fuzz`: random rewrites of the zoo's models, of drawn graphs and of every rule's own source,
     each model compared in ONNX Runtime, as written and as deployed, after five of them. Under `egraph`: drawn
     models and every rule's own source, optimised by an e-graph. Without a rewrite nothing can differ: that baseline
     is 0 differences of 0 rewrites.

@@ -56,7 +56,7 @@ class Run(Document):
 
 
 class Budget(Document):
-    """What all models show of one budget."""
+    """The results of all models under one budget."""
 
     holding: Figure
     """Share of the models whose run was within the allowance; doing nothing always is."""

@@ -24,7 +24,7 @@ class Along(Document):
 
 
 class Row(Document):
-    """What one method saves on a graph, and for what effort."""
+    """The saving of one method on a graph, and its effort."""
 
     cost_before_ms: Milliseconds
     """Cost model's runtime of the original graph."""

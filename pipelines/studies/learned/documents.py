@@ -26,7 +26,7 @@ from studies.figures import MeasuredRatio, Settings, Timed
 
 
 class Row(Document):
-    """What one method saves on a graph by evaluations past those of greedy search."""
+    """The saving of one method on a graph, by rewrites carried out after those of greedy search."""
 
     OTHERS: ClassVar[Mapping[str, Any]] = {
         r"^improvement_percent_[0-9]+$": Percent,
@@ -124,7 +124,7 @@ class Training(Document):
 
 
 class Summary(Document):
-    """What the rows of the study of learning say together. The learned method is rlflow; depth_transfer has had
+    """Summary over all rows of the study of learning. The learned method is rlflow; depth_transfer has had
     lessons of the family, on few layers.
     """
 
@@ -173,14 +173,14 @@ class Latencies(Timed):
 
 
 class Found(Document):
-    """What a method found."""
+    """The saving of a method and the rewrites that it carried out."""
 
     improvement_percent: Percent
     evaluations: Count
 
 
 class Graph(Settings[Latencies]):
-    """What two methods find on a graph, and its latencies by setting of ONNX Runtime."""
+    """The savings of two methods on a graph, and its latencies by setting of ONNX Runtime."""
 
     backtracking: Found
     rlflow: Found

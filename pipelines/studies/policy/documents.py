@@ -34,7 +34,7 @@ class Shares(Document):
 
 
 class Reading(Document):
-    """How well matches are told apart."""
+    """Accuracy with which V ranks matches by the expert's choices and by savings."""
 
     taken_auc: Figure | UnsetType = UNSET
     """The chance that a rewrite which the expert takes is ranked above one that he passes."""

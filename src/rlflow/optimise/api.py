@@ -257,7 +257,7 @@ def _refuse_what_it_brings(name: str, **given: Any) -> None:
 
 
 def _library(given: Library | Path | str | None) -> Library:
-    """The library itself, that of a file, or the shipped one. Each kind of file that holds rules is told apart here."""
+    """The library itself, that of a file, or the shipped one. The kind of the file decides how it is read."""
     if isinstance(given, Library):
         return given
     return rule_library.load() if given is None else load_rules(Path(given))

@@ -52,7 +52,7 @@ class PriceScale:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A state as it is seen; what is told of prices is 0 where they are not to be seen.
+    """Observation of a state; prices are 0 where the agent must not see them.
 
     saving: (K,) float32, asinh of what candidates save in the scale's unit. gain: (K,) float32, the same as a share of
     the best, where anything is saved. cost: the price as a share of the start's.

@@ -28,7 +28,7 @@ from rlflow.world_model.match_level.observation import TokenLayout
 from rlflow.world_model.match_level.token_batch import TokenTable
 
 
-class KindsSeen(NamedTuple):
+class ClassesSeen(NamedTuple):
     """The memory of a state of K classes of matches, and of how the episode came there.
 
     token (K,) int64: the numbers of their tokens in the order of V's reading; near (K,) int8: how near they are to the
@@ -62,10 +62,10 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
 
     def step(self, state: MatchLevelState, choice: int) -> MatchLevelState:
         after, step = self.process.step(state, self._kind(state, choice))
-        before: KindsSeen = state.memory
+        before: ClassesSeen = state.memory
         token = self._numbers(after.classes.tokens)
         near = nearness_after(before.token, step, token)
-        return after.remembering(KindsSeen(token, near, before.begun))
+        return after.remembering(ClassesSeen(token, near, before.begun))
 
     def observe(self, state: MatchLevelState) -> np.ndarray:
         """(size,) float32 of `TokenLayout`: the classes that are shown, then empty places, then the cost."""
@@ -114,7 +114,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
 
         Of classes that are as near, those come first that save most, as V reads it.
         """
-        seen: KindsSeen = state.memory
+        seen: ClassesSeen = state.memory
         if self.max_kinds is None:
             return np.arange(len(seen.token))
         return np.lexsort((-self._saving.numpy()[seen.token], seen.near))[: self.max_kinds]
@@ -128,7 +128,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
     def _start(self) -> MatchLevelState:
         state = self.process.start()
         token = self._numbers(state.classes.tokens)
-        return state.remembering(KindsSeen(token, np.full(len(token), FAR_AWAY, np.int8), state.percent))
+        return state.remembering(ClassesSeen(token, np.full(len(token), FAR_AWAY, np.int8), state.percent))
 
     def _kind(self, state: MatchLevelState, choice: int) -> int:
         return int(self.shown(state)[choice])

@@ -45,7 +45,7 @@ _ROWS_AT_ONCE = 256  # chains that are imagined at once
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    """A world model with its precomputed of the tokens of its birth sets, and how it plans.
+    """A world model with its outputs for the tokens of its birth sets, precomputed, and how it plans.
 
     least: the logit below which V holds a rewrite for too improbable to be planned with.
     """
