@@ -88,7 +88,7 @@ def verify_rules(
 ) -> None:
     """Verify every rule again with fresh instances, and that rules known to be false are refused.
 
-    Of a file of your own, its rules and its false controls; a refuted rule is named with its line and a counter-example.
+    Of a file of your own, its rules and its false controls. A refuted rule comes with its line and a counter-example.
     """
     if file is not None:
         _verify_file(file, output, VerificationConfig(seed=seed), as_json)
