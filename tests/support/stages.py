@@ -1,12 +1,16 @@
 """The settings of a stage of the small project, and work on its graphs that another process can be given."""
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from multiprocessing import current_process
+from pathlib import Path
 
 from omegaconf import OmegaConf
+from tracking.run import open_run
 from tracking.stage import Stage
+from tracking.store import open_store
 
 from rlflow.cost.base import CostModel
 from rlflow.errors import RLFlowError
@@ -55,3 +59,11 @@ def working_for_ever(stage: Stage) -> None:
         while True:
             on_progress(0.5, "")
             time.sleep(0.1)
+
+
+def killed_while_running(store: Path) -> None:
+    """Open a run in the store, log to it and die of SIGKILL."""
+    with open_run(open_store(store), "stage/graph/0", parameters={}, tags={}) as run:
+        run.log(0, {"loss": 1.0})
+        run.flush()
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,3 @@
-import os
 import signal
 import subprocess
 import sys
@@ -6,21 +5,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from support.stages import killed_while_running
 from tracking.run import open_run
 from tracking.store import PROCESS_TAG, close_abandoned_runs, open_store
 
 from rlflow.errors import InputError
 
 
-def killed_while_running(root: Path) -> None:
-    with open_run(open_store(root), "stage/graph/0", parameters={}, tags={}) as run:
-        run.log(0, {"loss": 1.0})
-        run.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
 def test_killed_run_is_marked_at_the_next_start(store_root: Path):
-    process = get_context("fork").Process(target=killed_while_running, args=(store_root,))
+    process = get_context("spawn").Process(target=killed_while_running, args=(store_root,))
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
