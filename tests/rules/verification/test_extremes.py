@@ -9,6 +9,8 @@ from rlflow.rules.certificate import FINITE, MODERATE
 from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.verification.extremes import are_close, assumed, extreme_trials, unlike
 from rlflow.rules.verification.sampler import Sampler
+from rlflow.rules.verification.settings import computed
+from rlflow.runtime.session import SETTINGS
 
 SQUARE = {name: {"shape": ["n", "n"]} for name in "abc"}
 
@@ -47,6 +49,16 @@ def test_extreme_trials_have_subnormal_and_huge_numbers_that_the_source_takes() 
     assert (sizes < np.finfo(np.float32).tiny).any()
     assert (sizes > 1e17).any()
     assert np.isfinite(sizes).all()
+
+
+def test_onnx_runtime_takes_an_extreme_number_without_dimensions() -> None:
+    """A numpy scalar in place of an array would be refused, and the trial would count as one that cannot be run."""
+    rule = rule_from_json("scalar", "test", [["Mul", "a", "b"]], [["Mul", "b", "a"]], {**SQUARE, "b": {"shape": []}})
+    case = Sampler(rule).sides(Sampler(rule).draw(Random(0)))
+    assert case is not None
+    trials = [trial for _ in range(9) for trial in extreme_trials(case, np.random.default_rng(0))]
+    assert trials
+    assert all(set(outputs) == set(SETTINGS) for outputs in computed(rule, trials, "source"))
 
 
 def test_what_is_unlike() -> None:

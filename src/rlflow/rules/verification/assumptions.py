@@ -23,7 +23,7 @@ from rlflow.rules.verification.masks import LOWEST, SOFTEST, mask_trials, ordina
 from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.settings import Outputs, Trial, computed, is_stored
 from rlflow.rules.verification.sides import Sides
-from rlflow.runtime.session import SETTINGS
+from rlflow.runtime.session import SETTINGS, Setting
 
 _RUN_CASES, _NUMPY_CASES = 3, 24
 """The cases that ONNX Runtime runs, and that numpy computes."""
@@ -79,22 +79,22 @@ def _differences(rule: Rule, trials: Sequence[Trial], agree: _Agreement) -> Iter
 
     Where the source itself differs between the settings, that is ONNX Runtime's fault, and counts as written alone.
     """
-    expected: dict[int, Outputs | None] = dict.fromkeys(range(len(trials)))
+    sources = computed(rule, trials, "source")
+    compared = [n for n, source in enumerate(sources) if source]
+    targets = dict(zip(compared, computed(rule, [trials[n] for n in compared], "target"), strict=True))
     for setting in SETTINGS:
-        words = setting.replace("_", " ")
-        sources = computed(rule, [trials[n] for n in expected], "source", setting)
-        agreed = {
-            n: source
-            for (n, as_written), source in zip(expected.items(), sources, strict=True)
-            if source is not None and (as_written is None or agree(trials[n], as_written, source))
-        }
-        targets = computed(rule, [trials[n] for n in agreed], "target", setting)
-        for (n, source), target in zip(agreed.items(), targets, strict=True):
+        compared = [n for n in compared if setting in sources[n] and _is_itself(trials[n], sources[n], setting, agree)]
+        for n in compared:
+            source, target = sources[n][setting], targets[n].get(setting)
             if target is None:
-                yield trials[n], f"ONNX Runtime cannot run the target, {words}"
+                yield trials[n], f"ONNX Runtime cannot run the target, {setting.replace('_', ' ')}"
             elif not agree(trials[n], source, target) and not _overflows(trials[n]):
-                yield trials[n], f"the sides differ, {words}"
-        expected = {**agreed}
+                yield trials[n], f"the sides differ, {setting.replace('_', ' ')}"
+
+
+def _is_itself(trial: Trial, source: dict[Setting, Outputs], setting: Setting, agree: _Agreement) -> bool:
+    as_written = source["as_written"]
+    return source[setting] is as_written or agree(trial, as_written, source[setting])
 
 
 def _agree(trial: Trial, one: Outputs, other: Outputs) -> bool:

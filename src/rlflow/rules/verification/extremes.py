@@ -87,7 +87,7 @@ def extreme_trials(case: Sides, rng: np.random.Generator) -> Iterator[Trial]:
     """Yield trials of tensors of very different magnitudes, subnormal ones among them, that the source takes."""
     values = batches(case.instance, lambda shape: _extreme(shape, rng))
     for draw in np.flatnonzero(_usual(case, values))[:_TRIALS]:
-        taken = tuple(v.values[draw % len(v.values)] if isinstance(v, FloatBatch) else v for v in values)
+        taken = tuple(v.values[draw % len(v.values), ...] if isinstance(v, FloatBatch) else v for v in values)
         yield Trial(case, taken, "very large and very small numbers")
 
 

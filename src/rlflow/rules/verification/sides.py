@@ -38,8 +38,9 @@ def as_graph(
 ) -> Graph:
     """Put all cases beside each other into one graph.
 
-    The variable x of the second case is the input x_1, or a weight where `stored` has a value for it, case by case. The
-    outputs are those of the first case's source, then of its target, then of the second case's source, and so on.
+    The variable x of the second case is the input x_1, and its dimension n is n_1; x is a weight where `stored` has a
+    value for it, case by case. The outputs are those of the first case's source, then of its target, then of the
+    second case's source, and so on.
     """
     nodes: dict[int, Node] = {}
     outputs = list[Ref]()
@@ -47,7 +48,7 @@ def as_graph(
         values = stored[number] if stored else {}
         variables = list(range(len(nodes), len(nodes) + len(case.instance.types)))
         for identifier, (name, tensor_type) in zip(variables, case.instance.types.items(), strict=True):
-            nodes[identifier] = _leaf(f"{name}_{number}", tensor_type, values.get(name))
+            nodes[identifier] = _leaf(f"{name}_{number}", _named(tensor_type, number), values.get(name))
 
         for side in (getattr(case, name) for name in sides):
             places = [*variables, *range(len(nodes), len(nodes) + len(side.steps))]
@@ -55,7 +56,8 @@ def as_graph(
             for step in side.steps:
                 blank, operands = ("",) * len(step.types), tuple(map(moved, step.inputs))
                 constant = all(nodes[ref.node].constant for ref in operands)
-                nodes[len(nodes)] = Node(step.op, operands, step.attributes, step.types, blank, constant)
+                types = tuple(_named(tensor_type, number) for tensor_type in step.types)
+                nodes[len(nodes)] = Node(step.op, operands, step.attributes, types, blank, constant)
             outputs += map(moved, side.outputs)
 
     names = [f"output_{i}" for i in range(len(outputs))]
@@ -73,3 +75,9 @@ def _leaf(name: str, tensor_type: TensorType, value: np.ndarray | None) -> Node:
 
 def _moved(places: Sequence[int], ref: Ref) -> Ref:
     return Ref(places[ref.node], ref.index)
+
+
+def _named(tensor_type: TensorType, number: int) -> TensorType:
+    """Name the dimensions of this case alone: another case may have another size for the same name."""
+    shape = tuple(f"{d}_{number}" if isinstance(d, str) else d for d in tensor_type.shape or ())
+    return tensor_type._replace(shape=shape)
