@@ -60,11 +60,11 @@ verify-repro: setup ## is that run the published one again? what is not; FRESH=f
 
 # `make test MARK=exhaustive` runs what has that mark, `ONLY=tests/rules` what lies there, and `PROCESSOR=old` what computes
 # with floats, by the kernels of another processor.
-MARK ?= $(if $(PROCESSOR),not slow and )not timing and not exhaustive and not fuzz and not study
+MARK ?= not slow and not timing and not exhaustive and not fuzz and not study
 ONLY ?= $(if $(PROCESSOR),$(NUMERIC_TESTS))
 # What is marked timing wants the machine for itself, and fuzzing writes one file.
 PROCESSES ?= $(if $(filter-out not,$(firstword $(MARK))),$(if $(filter fuzz timing,$(MARK)),0,2),2)
-test: setup ## all tests but those marked study, fuzz, exhaustive, timing: MARK=study for these
+test: setup ## all tests but those marked slow, study, fuzz, exhaustive, timing: MARK=slow for these
 	$(if $(PROCESSOR),$(OLD_PROCESSOR)) pytest -n $(PROCESSES) --dist worksteal --durations=15 -m '$(MARK)' $(ONLY)
 
 SECTIONS ?=

@@ -226,6 +226,7 @@ def test_it_ends_no_dearer_than_it_began_and_its_record_leads_to_the_best_graph(
     assert saved == pytest.approx(result.improvement_percent)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result_and_another_seed_another(name: str) -> None:
     """In one search that is used again, too. Without drawn episodes no seed matters."""
     search, graph = search_of(name, seed=1), graph_of(name)
@@ -255,6 +256,7 @@ def test_more_episodes_and_tries_are_never_worse(name: str) -> None:
     assert helped.effort.rewrites > alone.effort.rewrites or name == "candidates", "all of which are carried out anyway"
 
 
+@pytest.mark.slow
 def test_budgets_are_kept(name: str) -> None:
     """Of episodes, of rewrites, of time, and until it is called off, in the middle of an episode."""
     told = list[float]()

@@ -22,8 +22,6 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.isolation import Limits
 from rlflow.trajectory.record import Trajectory
 
-pytestmark = pytest.mark.slow
-
 LIMITS = Limits(longest_s=60.0, most_memory_bytes=2**32)
 SHORT = Limits(longest_s=3.0)
 """Of what would never end; a machine that is busy needs longer for the others."""

@@ -19,8 +19,6 @@ from support.onnx_models import save, with_drawn_weights
 from rlflow.cli.interrupts import first_interrupt
 from rlflow.equivalence.compare import compare
 
-pytestmark = pytest.mark.slow
-
 LONGEST_S = 240.0
 """By then a phase has come even on a busy machine; the command is ended afterwards."""
 HEAVY = """

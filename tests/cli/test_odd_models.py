@@ -18,8 +18,6 @@ from rlflow.schemas.reports import OptimiseReport
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 
-pytestmark = pytest.mark.slow
-
 FLOAT = TensorProto.FLOAT
 WEIGHT = numpy_helper.from_array(np.random.default_rng(0).standard_normal((16, 16), np.float32), "w")
 SCALE = numpy_helper.from_array(np.float32(2.0), "s")
@@ -117,6 +115,7 @@ def test_a_rule_does_not_write_what_the_opset_cannot(optimised):
         assert bool(matches) == allowed
 
 
+@pytest.mark.slow
 def test_a_price_cache_that_cannot_be_written_costs_nothing_but_time(optimised, tmp_path, caplog):
     (tmp_path / "file").write_text("")
     found = optimised(model(SCALED), cost_model="measured", prices=tmp_path / "file" / "prices.json")

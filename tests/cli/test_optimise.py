@@ -96,6 +96,7 @@ DOUBLE = """
 """
 
 
+@pytest.mark.slow
 def test_own_rules_are_verified_and_used_besides_the_shipped_ones(rlflow, tmp_path):
     """Not vacuous: without the file there is nothing to rewrite; with it, its rule is what was applied."""
     source, target, own = tmp_path / "in.onnx", tmp_path / "out.onnx", tmp_path / "own.py"

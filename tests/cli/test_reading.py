@@ -170,7 +170,6 @@ BROKEN: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", BROKEN)
 def test_what_cannot_be_read_is_refused_by_all_in_one_sentence(
     tmp_path: Path, reading: Callable[[Path], dict[str, tuple[str, ...]]], damage: Callable[[Path], None]
@@ -211,7 +210,6 @@ def _in_a_linked_folder(folder: Path) -> Path:
     return folder / "link/model.onnx"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "written"),
     [
@@ -240,7 +238,6 @@ def test_a_model_behind_links_is_read_by_all(
         assert report.non_vacuous_draws == 1
 
 
-@pytest.mark.slow
 def test_passes_read_a_model_behind_links_and_refuse_one_that_leads_out(tmp_path: Path) -> None:
     out = tmp_path / "out.onnx"
     answer = ran("passes", "apply", str(_in_the_cache(tmp_path / "cache")), "onnxoptimizer", "-o", str(out))

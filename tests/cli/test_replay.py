@@ -12,8 +12,6 @@ from rlflow import schemas
 from rlflow.equivalence.compare import compare
 from rlflow.schemas.reports import ReplayReport
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_recorded_trajectory_replays_to_the_same_model(rlflow, tmp_path):
     """Greedy search on a tiny graph, recorded, replayed from the file by the command, and refused on another model."""
@@ -62,6 +60,7 @@ def test_a_trajectory_of_sharing_matching_is_replayed_by_the_rewriter_that_share
     assert rlflow("replay", recorded, source)[0] == 1
 
 
+@pytest.mark.slow
 def test_a_model_that_is_replayed_to_a_file_is_compared_where_its_sizes_are_known(rlflow, tmp_path, caplog):
     """A recorded trajectory over a BERT of open batch: what is written without a shape comes with a warning."""
     name = "bert_open_batch"

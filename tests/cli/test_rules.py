@@ -32,7 +32,6 @@ def test_rules_are_listed_shown_and_verified(rlflow):
     assert "verified at" in out
 
 
-@pytest.mark.slow
 def test_every_rule_can_be_shown_as_a_document_and_as_a_picture(rlflow, tmp_path):
     for rule in load().rules:
         schemas.validate(RuleRecord, rule.record())
@@ -84,7 +83,6 @@ def test_a_library_is_verified_again_and_compared_with_another(rlflow, tmp_path)
     assert out.splitlines()[-1] == "0 added, 1 removed, 1 recertified, 1 unchanged"
 
 
-@pytest.mark.slow
 def test_rules_recall_tells_what_becomes_of_each_equation(rlflow, tmp_path):
     path = tmp_path / "foreign.txt"
     path.write_text("3: matmul(matmul(a,b),c) == matmul(a,matmul(b,c))\n9: matmul(a,b) == matmul(b,a)\n")

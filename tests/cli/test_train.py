@@ -22,6 +22,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [save(folder / "bert.onnx", "bert", **SMALL, head="cls"), save(folder / "merge.onnx", "tiny_merge")]
 
 
+@pytest.mark.slow
 def test_a_policy_comes_out_that_optimises(rlflow, models: list[Path], tmp_path: Path):
     folder = tmp_path / "made" / "policy"
     code, out, err = rlflow("train", *models, "--policy-out", folder, *QUICK, "--json", *OLDER)

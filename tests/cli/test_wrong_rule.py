@@ -21,8 +21,6 @@ from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.trajectory import record
 
-pytestmark = pytest.mark.slow
-
 WIDTH = 256
 
 

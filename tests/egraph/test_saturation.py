@@ -26,8 +26,6 @@ from rlflow.synthesis.prune import KnownRules
 from rlflow.synthesis.taso import recall
 from rlflow.synthesis.taso.equations import parse_line
 
-pytestmark = pytest.mark.slow
-
 TYPES = {name: TensorType("float32", (2, 2)) for name in "abcdwxyz"}
 CHAINS = [
     ["MatMul", ["MatMul", ["MatMul", "a", "b"], "c"], "d"],

@@ -98,7 +98,6 @@ def test_a_model_that_does_nothing_can_do_the_opposite(make_model, element):
     assert surveyed(model, run_original(model, open_session(model, "as_written"))) == Survey(1, 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert", "mobilenet_v2"])
 def test_drawn_inputs_tell_enough_mutants_of_a_model(name):
     """The second one has bounds of 6 behind convolutions."""

@@ -14,8 +14,6 @@ from rlflow import zoo
 from rlflow.cost.models import COST_MODELS
 from rlflow.optimise.methods import METHODS
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAYS = {
@@ -40,6 +38,7 @@ def test_every_program_is_known() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAYS)
 def test_a_program_does_what_it_says_and_writes_nothing(name: str, tmp_path: Path) -> None:
     assert SAYS[name] in run(EXAMPLES / name, tmp_path)

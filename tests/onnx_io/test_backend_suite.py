@@ -37,7 +37,6 @@ SMALLER = [p for p in LIGHT_MODELS if p.stem not in ("light_bvlc_alexnet", "ligh
 """The weights of the others take longer to draw than all of these together."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", AT_LEAST)
 def test_whatever_onnx_runtime_runs_survives(kind: str, record_property: Callable[[str, object], None]) -> None:
     tests, parts = load_tests(kind), PARTS.get(kind, 1)

@@ -19,7 +19,6 @@ FILES = 150
 COMMANDS = 8
 
 
-@pytest.mark.slow
 def test_damaged_files_are_refused_or_exported() -> None:
     """Both, each often enough: a reader that refuses everything and one that believes everything would be found."""
     toll = Toll()
@@ -31,7 +30,6 @@ def test_damaged_files_are_refused_or_exported() -> None:
     assert toll.outcomes[EQUAL] >= 1
 
 
-@pytest.mark.slow
 def test_commands_take_damaged_files_of_all_kinds() -> None:
     """`make test MARK=fuzz ONLY=tests/onnx_io` tries 10,000."""
     answers = Answers()

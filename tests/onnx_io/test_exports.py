@@ -27,8 +27,6 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import load
 
-pytestmark = pytest.mark.slow
-
 ARCHITECTURES = {a.name: a for a in (*classics.ARCHITECTURES, *from_transformers.ARCHITECTURES)}
 TRIED = 5
 """One model in so many is optimised: most of the time goes into pricing."""
@@ -100,7 +98,6 @@ def test_a_converted_export_survives(conversion: str, name: str) -> None:
     assert tally.differences == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "exporter"), SLICE[:4], ids=lambda part: getattr(part, "name", part))
 def test_an_export_is_optimised(name: str, exporter: Exporter, tmp_path: Path) -> None:
     tally = ExportSurvival()

@@ -190,7 +190,6 @@ def by_aspect(forms: frozenset[tuple[str, str]]) -> dict[str, frozenset[str] | N
     return {name: frozenset(form for aspect, form in forms if aspect == name) for name in names}
 
 
-@pytest.mark.slow
 def test_a_few_changes_are_as_the_table_says() -> None:
     """With nodes that did not make it; all changes in as many commits as there are samples."""
     with GuardedProcess(answer_to) as process:

@@ -197,7 +197,6 @@ def fates(keys: list[Key]) -> Counter[str]:
     return found
 
 
-@pytest.mark.slow
 def test_drawn_nodes_are_upgraded_or_left() -> None:
     """Those that are understood and written otherwise as well as those that are carried; other ones for each commit."""
     found = fates(sample(keys(range(TODAY, TODAY + 1)), TODAY, 50))
@@ -212,7 +211,6 @@ def test_all_drawn_nodes_are_upgraded_or_left() -> None:
     assert found["left"] > 300
 
 
-@pytest.mark.slow
 def test_onnx_own_models_are_upgraded_or_left() -> None:
     """Models of one node of onnx that can be upgraded compute the same bit for bit: 997 of 1,023 in onnx 1.23, of which
     four commits in a row reach all.

@@ -206,7 +206,6 @@ def test_the_opset_is_raised_around_a_sparse_constant_and_left_where_a_branch_ho
     upgraded(from_onnx(_in_both_branches()), 21)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["opset 11", "both branches"])
 def test_every_command_takes_a_model_with_a_sparse_constant(tmp_path: Path, name: str) -> None:
     before, after = str(tmp_path / "before.onnx"), str(tmp_path / "after.onnx")

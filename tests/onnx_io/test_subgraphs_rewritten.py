@@ -26,8 +26,6 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
 
-pytestmark = pytest.mark.slow
-
 Change = Callable[[Graph], Graph]
 
 REWRITER = Rewriter(library.load().rules)

@@ -25,8 +25,6 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 
-pytestmark = pytest.mark.slow
-
 LIBRARY = rlflow.load_library()
 FIVE_PRODUCTS = """
     <ir_version: 8, opset_import: ["" : 17]>
@@ -55,6 +53,7 @@ def small() -> Library:
     return LIBRARY.select([rule.id for rule in LIBRARY.rules if rule.family == "linear"])
 
 
+@pytest.mark.slow
 def test_names_and_objects_come_to_the_same(small: Library, tmp_path: Path) -> None:
     model = zoo.build("tiny_chain")
     small.save(tmp_path / "small.jsonl")
@@ -73,6 +72,7 @@ def test_names_and_objects_come_to_the_same(small: Library, tmp_path: Path) -> N
     assert {found.result.trajectory.cost_model for found in results} == {"analytic"}
 
 
+@pytest.mark.slow
 def test_options_reach_the_method(small: Library) -> None:
     """Episodes of one rewrite never come to the end of a chain of three."""
     shares = Shares(judging=20.0, searching=1.0, measuring=1.0, timing=40.0)  # random search takes all of its second
@@ -168,6 +168,7 @@ def test_an_original_with_weights_beside_it_is_saved_as_a_whole(tmp_path: Path) 
     assert rlflow.equivalence(source, target).equivalent
 
 
+@pytest.mark.slow
 def test_nothing_is_written_that_was_not_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     optimise(zoo.build("tiny_chain"))
@@ -231,6 +232,7 @@ WALKS: dict[str, tuple[Callable[[], ModelProto], dict[str, Any], Counter[str]]] 
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("walk", WALKS)
 def test_a_model_is_read_and_checked_once_and_each_graph_imported_once(
     walk: str, counts: Counter[str], tmp_path: Path

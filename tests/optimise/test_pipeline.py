@@ -35,8 +35,6 @@ from rlflow.rules.rule import rule_from_json
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.search.greedy import Greedy
 
-pytestmark = pytest.mark.slow
-
 LIBRARY = rule_library.load()
 GATE = GateConfig(rounds=3, runs_per_round=2)
 NESTED = """
@@ -188,6 +186,7 @@ def assert_equal(before: ModelProto, after: ModelProto) -> None:
         assert report.non_vacuous_draws
 
 
+@pytest.mark.slow
 def test_both_branches_are_rewritten_though_nothing_matches_around_them() -> None:
     model = filled(LAYERS)
     assert not any(Rewriter(LIBRARY.rules).matches(from_onnx(model)).counts)
@@ -201,6 +200,7 @@ def test_both_branches_are_rewritten_though_nothing_matches_around_them() -> Non
     assert_equal(model, made.candidate)
 
 
+@pytest.mark.slow
 def test_a_body_of_a_body_comes_first_and_bodies_share_the_time_as_they_share_the_nodes() -> None:
     """The innermost first; the Loop's body has nothing to do but what was done inside it.
 
@@ -382,6 +382,7 @@ def test_bodies_that_are_right_alone_and_not_together() -> None:
         check(derivation, GATE)
 
 
+@pytest.mark.slow
 def test_optimise_reports_what_was_done_inside() -> None:
     """Where there were no steps before. Products of these sizes take so long that one is faster than two."""
     optimised = rlflow.optimise(filled(LAYERS), method="greedy", cost_model="analytic", shortlist=0, gate=GATE)

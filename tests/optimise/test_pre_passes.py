@@ -169,7 +169,6 @@ def test_what_computes_something_else_is_not_taken(tmp_path: Path) -> None:
     assert phases.inside("the body of y", []).first_move is None, "they have looked at subgraphs already"
 
 
-@pytest.mark.slow
 def test_steps_follow_passes_at_dynamic_sizes() -> None:
     """Two transposes in vain, which passes remove, and a Relu of a Relu, for the rules; the size stays dynamic."""
     model = build_model(

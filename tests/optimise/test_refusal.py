@@ -33,8 +33,6 @@ from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.search.greedy import Greedy
 
-pytestmark = pytest.mark.slow
-
 SHIPPED = rule_library.load()
 GATE = GateConfig(rounds=2, runs_per_round=1, limits=Limits(longest_s=60.0))
 RIGHT = rule_from_json("double-negation", "algebra", [["Neg", ["Neg", "x"]]], ["x"], {})

@@ -29,8 +29,6 @@ from rlflow.schemas.reports import OptimiseReport
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory import record
 
-pytestmark = pytest.mark.slow
-
 NORMALISED = """
     <ir_version: 6, opset_import: ["" : 11], producer_name: "a tool", metadata_props: ["key": "value"]>
     normalised (float[n, 256, 32] x, float[n, 256, 32] unused) => (float[n, 256, 32] y)
@@ -282,7 +280,6 @@ def exported_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.slow
 def test_an_old_export_of_open_sizes_is_found_out(exported_bert: Path, shipped: Library) -> None:
     """As it is, no rule sees a LayerNormalization or a Gelu in it; pinned and raised, three and one are written."""
     assumptions = Assumptions(onnx.load(exported_bert), {"batch": 1, "sequence": 16}, shipped.rules)

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 from onnx import ModelProto, helper
 from support.onnx_models import build_model, floats
 from support.wrong_rule import WRONG
@@ -34,6 +35,7 @@ def two_layers() -> ModelProto:
     return build_model(nodes, [floats("x", 8, WIDTH)], outputs, weights=weights)
 
 
+@pytest.mark.slow
 def test_the_step_and_the_rule_are_named(tmp_path):
     """The products have other readers, so that the rule matches only where these may share them."""
     model, folder = two_layers(), tmp_path / "reproducer"

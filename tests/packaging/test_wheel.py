@@ -76,7 +76,6 @@ def installation(tmp_path_factory, wheel) -> Installation:
     return Installation(tmp_path_factory.mktemp("installation"), wheel)
 
 
-@pytest.mark.slow
 def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     with ZipFile(wheel) as archive:
         files = set(archive.namelist())
@@ -98,7 +97,6 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     assert not [p for p in files if "test" in p]
 
 
-@pytest.mark.slow
 def test_it_works_where_nothing_else_is_installed(installation):
     """One installation for all that follows: making it takes longest."""
     listed = json.loads(installation.run("python", "-c", DISTRIBUTIONS).stdout)

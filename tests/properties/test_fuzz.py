@@ -31,7 +31,6 @@ MODELS = sample(ZOO, TODAY, 8)
 TURNS = sample(range(len(LIBRARY.rules)), TODAY, SLICE_RULES)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_random_rewrites_of_a_model(name: str) -> None:
     tally = Tally(LIBRARY.rules, REWRITER)
@@ -41,7 +40,6 @@ def test_random_rewrites_of_a_model(name: str) -> None:
     assert tally.informative == tally.models
 
 
-@pytest.mark.slow
 @settings(max_examples=60)
 @given(graph=graphs(opset=21), seed=st.integers(0, 2**32 - 1))
 def test_random_rewrites_of_drawn_graphs(graph: Graph, seed: int) -> None:

@@ -38,6 +38,7 @@ def method(*rules: Rule) -> EqualitySaturation:
 ALL_RULES = method(*LIBRARY.rules)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(drawn=models(), seed=st.integers(0, 2**32 - 1))
 def test_drawn_models(drawn: DrawnModel, seed: int) -> None:

@@ -58,6 +58,7 @@ def test_it_goes_on_after_the_step_at_which_it_was_killed(name: str, whole, tmp_
         assert ended(RESUMABLE[name], place) == (end, [])
 
 
+@pytest.mark.slow
 def test_another_run_takes_nothing_of_it(name: str, whole, tmp_path: Path):
     """It goes and ends as it does from nothing."""
     for number, changes in enumerate(RESUMABLE[name].others):
@@ -68,6 +69,7 @@ def test_another_run_takes_nothing_of_it(name: str, whole, tmp_path: Path):
         assert len(found[1]) == len(whole[name][1]), changes
 
 
+@pytest.mark.slow
 def test_what_is_broken_is_made_again(name: str, whole, tmp_path: Path, caplog: pytest.LogCaptureFixture):
     """Any file that it keeps, cut off or spoiled."""
     end, _ = whole[name]

@@ -50,7 +50,6 @@ def differing(subject: Subject, rewriter: Rewriter, wanted: list[np.ndarray], se
     return [], STEPS
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_no_rewrite_changes_what_is_masked_or_empty(name: str) -> None:
     subject = SUBJECTS[name]()

@@ -250,6 +250,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("name", ODD)
 def test_odd_models_have_tokens(name, kind):

@@ -18,8 +18,6 @@ from rlflow.rules import library
 from rlflow.rules.pattern import Apply, Term, Variable, freeze
 from rlflow.rules.rule import Rule, VariableSpec, with_short_names
 
-pytestmark = pytest.mark.slow
-
 OF_A_VARIABLE = ("dim", "shape", "rank", "elements", "float", "value", "bounded")
 """Functions of conditions whose first argument is the name of a variable."""
 

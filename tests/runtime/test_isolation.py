@@ -22,8 +22,6 @@ from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
 from rlflow.runtime.session import open_session
 
-pytestmark = pytest.mark.slow
-
 LIMITS = Limits(longest_s=60.0, most_memory_bytes=2**31)
 
 

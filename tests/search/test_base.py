@@ -13,8 +13,6 @@ from rlflow.onnx_io import from_onnx
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 
-pytestmark = pytest.mark.slow
-
 SHORT_EPISODES = {"random": {"episode_steps": 5}}
 """Of hundreds of rules most make a graph larger: a long random walk seldom comes by a better one."""
 

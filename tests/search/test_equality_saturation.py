@@ -280,6 +280,7 @@ def test_without_a_search_before_it_what_costs_nothing_is_realised(tiny):
     assert found.best_ms < 0.5 * found.start_ms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [1, 40, 100])
 def test_rewrites_are_kept_to(decoder, left: int):
     """Uses of rules and rewrites that make the graph again are counted; without the limit there would be more.

@@ -15,8 +15,6 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.chains import Chains
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
 
-pytestmark = pytest.mark.slow
-
 # one expansion, after which no chain has begun
 QUICK = SelectionConfig(size=6, backtracking_expansions=3, random_rewrites=30, random_searches=2, chain_expansions=1)
 

@@ -9,8 +9,6 @@ from rlflow.show.box_picture import draw
 from rlflow.show.boxes import COLOURS, Box, model_panels
 from rlflow.show.picture_file import save
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("seed", range(3))
 def test_all_boxes_are_drawn_in_their_colours_and_all_edges(seed) -> None:
@@ -38,6 +36,7 @@ def test_no_label_overlaps_another_one() -> None:
     assert not [(a, b) for a in frames for b in frames if a is not b and a.overlaps(b)]
 
 
+@pytest.mark.slow
 def test_a_long_model_and_a_name_like_a_formula_can_be_written(tmp_path) -> None:
     """Six hundred rows at full height would be more pixels than a bitmap can have; an odd dollar sign is no formula."""
     chain = [Box("x$1", "value"), *(Box(f"Relu_{i}$", "operator", (i,)) for i in range(600))]

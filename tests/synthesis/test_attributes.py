@@ -5,7 +5,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import pytest
 from support.movement import CONFIG, SHAPES, cut, found
 
 from rlflow.rules import pattern
@@ -18,8 +17,6 @@ from rlflow.rules.verification.verify import Certificate, verify
 from rlflow.synthesis.attributes import is_tied, of_any_attributes
 from rlflow.synthesis.generate import GenerationReport
 from rlflow.synthesis.prune import KnownRules
-
-pytestmark = pytest.mark.slow
 
 TO_THE_END = 2**31 - 1
 

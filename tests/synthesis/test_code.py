@@ -116,6 +116,7 @@ def test_what_is_damaged_is_made_again(tmp_path: Path, damage: object, caplog: p
     assert not caplog.text
 
 
+@pytest.mark.slow
 def test_declared_rules_are_kept_with_their_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = generation.declared_rules([])[:5]
     monkeypatch.setattr(generation, "declared_rules", lambda families: few)

@@ -42,6 +42,7 @@ def test_progress_is_reported_to_the_end() -> None:
     assert {total for _, total in seen} == {report.after_renaming}
 
 
+@pytest.mark.slow
 def test_accidents_of_one_shape_do_not_poison(small: GenerationReport) -> None:
     """At 1 x 1 a tensor is its own transpose. Among the leaves, that must not derive anything at other shapes."""
     poisoned = with_leaves(Leaf("one", (1, 1)), *SMALL.family.leaves)

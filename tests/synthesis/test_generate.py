@@ -28,8 +28,6 @@ from rlflow.synthesis.generate import (
     write_library,
 )
 
-pytestmark = pytest.mark.slow
-
 ALGEBRA_2 = GeneratorConfig(FAMILIES["algebra"], max_operators=2)
 
 

@@ -18,8 +18,6 @@ from rlflow.synthesis.generate import GenerationReport, GeneratorConfig, generat
 from rlflow.synthesis.prune import KnownRules
 from rlflow.synthesis.two_outputs import of_both_parts
 
-pytestmark = pytest.mark.slow
-
 
 def equations(report: GenerationReport) -> set[str]:
     return {rule.equation() for rule in report.rules}

@@ -11,8 +11,6 @@ import torch
 
 from rlflow import zoo
 
-pytestmark = pytest.mark.slow  # the package takes seconds to import
-
 Feeds = Mapping[str, np.ndarray]
 Sizes = dict[str, Any]
 BATCH, SEQUENCE, MEMORY, WORDS, HEADS = 3, 7, 5, 50, 4
@@ -249,6 +247,7 @@ def lengths_of(settings: Mapping[str, Any]) -> Iterable[dict[str, int]]:
     return [usual, {**usual, **{key: 1 if key == "batch" else 16 for key in open_ones}}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes", "result"), CASES)
 def test_equals_transformers(name, changes, result, run, parameters, assert_close):
     reference = REFERENCES[name]

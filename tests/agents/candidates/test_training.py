@@ -33,6 +33,7 @@ def detour(library: Library, max_steps: int) -> CandidateProcess:
     return CandidateProcess(detours(), SharingRewriter(library.rules), COST, config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("priced", [True, False])
 def test_a_temporary_loss_is_accepted_where_greedy_search_stands_still(priced: bool) -> None:
     """In y = (x * 0.5) w the scale must grow dearer before it disappears. Rules that lead astray are there, too.

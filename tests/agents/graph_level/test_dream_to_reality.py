@@ -18,7 +18,6 @@ from rlflow.world_model.graph_level.trainer import fit_world_model
 from rlflow.world_model.held_out import split_episodes
 
 HORIZON = 150
-pytestmark = pytest.mark.slow
 
 
 def act_in_reality(model: GraphLevelModel, controller: Controller, env: TokenEnv) -> float:

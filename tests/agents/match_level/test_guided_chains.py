@@ -85,6 +85,7 @@ def test_the_way_replays(taught: MatchLevelModel):
     assert (prices[0], prices[-1]) == (found.start_ms, found.best_ms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewrites", [0, 3, 300])
 def test_it_is_never_dearer_than_greedy_search(rewrites: int):
     """With all rules on a small model, where greedy search gains something, by a V that has learned nothing."""
@@ -112,6 +113,7 @@ class _Recording(SharingRewriter):
         return super().apply(graph, match)
 
 
+@pytest.mark.slow
 def test_the_same_seed_searches_alike(ignorant: MatchLevelModel):
     """Beyond the first climbs, which have no noise. Another seed goes other ways."""
     graph, config = small_graph("bert"), replace(ONCE, rewrites=500, rewrites_per_climb=30, length=2)
@@ -130,6 +132,7 @@ def test_the_same_seed_searches_alike(ignorant: MatchLevelModel):
     assert one == same != other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewrites", [1, 5, 20, 60])
 def test_rewrites_are_kept_to(ignorant: MatchLevelModel, rewrites: int):
     """On a graph on which greedy search alone takes more than the fewest of them, and progress ends at 1."""
@@ -178,6 +181,7 @@ def test_where_nothing_is_probable_chains_by_price_find_the_way(ignorant: MatchL
     assert found.best_ms == best_ms
 
 
+@pytest.mark.slow
 def test_an_e_graph_finds_what_chains_do_not_and_only_by_rules_that_are_admitted(ignorant: MatchLevelModel):
     """On a decoder that reads one token, after hardly a climb; without a rule that is admitted it has nothing to do."""
     sizes = {"layers": 1, "hidden": 256, "heads": 4, "intermediate": 512, "vocabulary": 50}
@@ -208,6 +212,7 @@ def test_a_share_is_part_of_the_budget(ignorant: MatchLevelModel):
     assert search(ignorant, config).optimise(graph, Budget()).effort.rewrites > before + 4 + WIDTH
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saturation", [0.0, 1.0])
 def test_the_budget_ends_it(ignorant: MatchLevelModel, saturation: float):
     """As soon as it is called off, and by its expansions: while it climbs, and while an e-graph grows."""

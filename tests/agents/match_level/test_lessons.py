@@ -77,6 +77,7 @@ def test_an_expert_who_finds_nothing_teaches_to_take_nothing():
     assert not np.concatenate(episode.demonstration.taken).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "start",
     [Start(), MERGED, Start(walked=6, seed=1), replace(MERGED, walked=4)],

@@ -62,6 +62,7 @@ def test_every_step_is_counted_and_a_killed_training_ends_alike(model: MatchLeve
     assert not same(train_on_graph(process, model, PPO, EPISODES, seed=1), whole)
 
 
+@pytest.mark.slow
 def test_a_measured_reward_goes_on_from_what_it_knew(model: MatchLevelModel, tmp_path: Path) -> None:
     """A killed training ends alike, and times no graph again; another reward is another training."""
     timed: list[str] = []
@@ -105,6 +106,7 @@ def test_a_measured_reward_goes_on_from_what_it_knew(model: MatchLevelModel, tmp
     assert not same(trained(every=2, checkpoint=tmp_path / "c"), whole), "it does not go on from that checkpoint"
 
 
+@pytest.mark.slow
 def test_the_best_of_what_was_tried_is_kept(model: MatchLevelModel) -> None:
     """With V not even fitted. Not vacuous: snapshots differ, and the best is not the last."""
     process, scores = small_process(), list[float]()

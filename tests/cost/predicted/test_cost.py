@@ -126,6 +126,7 @@ def test_what_may_be_noise_grows_with_what_changed(model) -> None:
     assert cost.least_change_ms(plain, twice) == pytest.approx(2 * 2 * 0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["greedy", "chains", "iterated"])
 def test_a_search_repeats(bert, shipped, model, method) -> None:
     """Two searches that share nothing: the same steps and prices to the bit, and there are steps."""

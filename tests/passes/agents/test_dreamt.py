@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 import torch
 from support.pass_agents import DREAMT, EPISODE, dreamt
 
@@ -9,6 +10,7 @@ from rlflow.passes import search
 from rlflow.passes.agents.playing import PlayConfig, play
 
 
+@pytest.mark.slow
 def test_what_was_learned_in_the_dream_holds_on_words() -> None:
     """On a word that no rollout began with, where greedy search removes nothing; no real step is taken for C.
 
@@ -30,6 +32,7 @@ def test_what_was_learned_in_the_dream_holds_on_words() -> None:
     assert min(left) == 0
 
 
+@pytest.mark.slow
 def test_the_dream_is_judged_beside_the_last_known_state() -> None:
     _, agent = dreamt()
     nearest = agent.open_loop[1]

@@ -42,6 +42,7 @@ def test_every_algorithm_trains_and_repeats(algorithm: str) -> None:
     assert not torch.equal(first, weights(2))
 
 
+@pytest.mark.slow
 def test_training_goes_on_while_passes_fail_and_the_process_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,7 @@ def test_the_horizon_truncates() -> None:
     assert env.step(CANCEL)[2:4] == (False, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("action", "said"), [(REFUSE, "it never works"), (ABORT, "SIGABRT"), (HANG, "did not end")])
 def test_a_pass_that_fails_is_a_step_that_does_nothing(toy: WorkerBackend, action: int, said: str) -> None:
     env = PassOrderingEnv(Transitions(toy), ["cc"])
@@ -185,6 +186,7 @@ def test_the_program_is_rendered_as_text() -> None:
     assert np.isfinite(env.step(SWAP)[1])
 
 
+@pytest.mark.slow
 def test_a_program_is_observed_as_a_graph_if_asked_for() -> None:
     """On XLA's own instructions, whose names are the words of the vocabulary."""
     pytest.importorskip("jax")

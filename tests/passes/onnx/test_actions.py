@@ -23,6 +23,7 @@ def test_no_name_means_two_things() -> None:
     assert len({name for table in tables for name in table}) == sum(map(len, tables))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 def test_simplifiers_never_make_a_program_grow(source: str) -> None:
     """A round of them, one after another: it shortens these programs, and at least one of the others does not."""

@@ -33,7 +33,6 @@ def test_every_model_of_the_zoo_is_in_it() -> None:
     assert set(zoo.names()) <= named
 
 
-@pytest.mark.slow
 def test_every_program_can_be_built_and_is_small() -> None:
     """One in four."""
     sizes = {source.name: model_at(source.name).ByteSize() for source in sources()[::4]}

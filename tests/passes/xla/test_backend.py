@@ -74,6 +74,7 @@ def test_keys_are_the_same_in_every_process(xla: XlaBackend) -> None:
     assert len(set(keys)) >= 4, "most of these passes change the program"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _FEW)
 def test_what_pipelines_make_computes_the_same(xla: XlaBackend, name: str) -> None:
     program = xla.load(name)

@@ -35,12 +35,13 @@ def _problems(model: ModelProto, program: bytes) -> list[str]:
     return [each.problem for each in differences(expected, actual, tolerance_of(model)) if each.problem]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [
         "zoo/nasrnn?steps=1&hidden=12",
         "zoo/conv",
-        pytest.param(_BERT, marks=pytest.mark.slow),
+        _BERT,
     ],
 )
 def test_programs_compute_what_onnx_runtime_computes(backend: XlaOnnxBackend, source: str) -> None:

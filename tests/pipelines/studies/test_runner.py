@@ -65,7 +65,6 @@ def test_rows_are_gathered_in_the_order_of_the_cells_and_gaps_are_named() -> Non
         check_complete(cells, found)
 
 
-@pytest.mark.slow
 def test_a_cell_whose_process_fails_costs_the_others_nothing(tiny_merge: Path, tmp_path: Path, caplog):
     """Its memory is its own: what this process holds is not counted."""
     ballast = np.ones(400 * 2**20 // 8)
@@ -78,7 +77,6 @@ def test_a_cell_whose_process_fails_costs_the_others_nothing(tiny_merge: Path, t
     assert [file.name for file in tmp_path.iterdir()] == ["tiny_merge-analytic-greedy.json"]
 
 
-@pytest.mark.slow
 def test_a_study_that_was_killed_goes_on_where_it_was(tiny_merge: Path, tmp_path: Path):
     """Killed during its second cell. The first one's row was spoiled since, so that making it anew would show."""
     folder = tmp_path / "rows"

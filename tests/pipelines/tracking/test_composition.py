@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from tracking.store import open_store
 
-pytestmark = pytest.mark.slow
 GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@example.org")
 
 
@@ -95,6 +94,7 @@ def test_graph_from_a_file_in_conf_runs_again_when_the_file_changes(repro: Calla
     assert repro() == ["config", "first"]
 
 
+@pytest.mark.slow
 def test_killed_repro_goes_on(repro: Callable, dvc_project: Path, command: Callable):
     killed = command("dvc", "repro", cwd=dvc_project, check=False, KILL_AT="1")
     assert killed.returncode != 0

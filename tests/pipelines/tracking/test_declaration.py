@@ -10,8 +10,6 @@ from tracking.stage import Stage
 from rlflow.errors import InputError
 from rlflow.schemas import Kind
 
-pytestmark = pytest.mark.slow
-
 
 def test_section_that_is_not_declared_cannot_be_read(start):
     def first(stage: Stage) -> None:

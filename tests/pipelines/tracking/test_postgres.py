@@ -11,11 +11,11 @@ from tracking.run import open_run
 from tracking.store import Store, open_store
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(postgres_programs() is None, reason="PostgreSQL is not installed: make services"),
 ]
 
 
+@pytest.mark.slow
 def test_runs_go_to_postgresql_and_an_artifact_server(
     tmp_path: Path, migrated_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,6 @@ from tracking.store import open_store
 
 from rlflow import zoo
 
-pytestmark = pytest.mark.slow
 DELIVERED = {"delivered": "original", "delivered_because": "deployed, it is within noise"}
 
 

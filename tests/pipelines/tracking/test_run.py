@@ -5,8 +5,6 @@ import pytest
 from tracking.run import flatten, numbers, open_child, open_run
 from tracking.store import Store, open_store
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def store(store_root: Path):

@@ -238,6 +238,7 @@ def test_a_stage_that_failed_at_the_first_graph_finds_the_checkpoints_of_the_fir
     assert worked == ["small", "large", "large"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "processes", "own"),
     [
@@ -275,6 +276,7 @@ def test_graphs_are_worked_on_at_once_by_processes_of_their_own_unless_prices_ar
         assert [(one.step, one.value) for one in logged] == [(0, 1.0), (1, 2.0), (2, 3.0)]
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_fails_the_stage(start, project: Path, store_root: Path, caplog: pytest.LogCaptureFixture):
     """With its own error, which is told at once; the work on the other graph is brought to its end, and kept."""
     declare_second_graph(project)
@@ -314,7 +316,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["basic", pytest.param("joblib", marks=pytest.mark.study)])  # loky starts slowly
 def test_a_sweep_gives_children_and_leaves_the_outputs_alone(project: Path, command: Callable, launcher: str):
     """Its jobs start no processes: joblib's could not, and those of all launchers run beside each other already."""
@@ -337,6 +338,7 @@ def test_a_sweep_gives_children_and_leaves_the_outputs_alone(project: Path, comm
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
 
 
+@pytest.mark.slow
 def test_no_process_outlives_a_stage_that_was_killed(project: Path):
     """Nor the one that holds the queue: whoever reads the stage's output would wait for it."""
     declare_second_graph(project)

@@ -8,8 +8,6 @@ from rlflow.errors import InputError, RuleError
 from rlflow.rules.dsl.files import declaration_text, read_declarations
 from rlflow.rules.library import Library
 
-pytestmark = pytest.mark.slow
-
 
 def test_every_declared_rule_of_the_library_has_its_text(library: Library) -> None:
     """Not vacuous: the text has the name, so that it is the declaration of this rule."""

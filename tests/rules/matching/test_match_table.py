@@ -16,7 +16,6 @@ STEPS_ON_BERT = 25
 STEPS_ON_DRAWN = 8
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2))])
 def test_incremental_matching_is_matching_on_bert(bert: Graph, library: Library, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -25,7 +24,6 @@ def test_incremental_matching_is_matching_on_bert(bert: Graph, library: Library,
     assert_same_outputs(bert, end, rng)
 
 
-@pytest.mark.slow
 @settings(max_examples=8)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_incremental_matching_is_matching_on_drawn_graphs(graph: Graph, seed: int) -> None:

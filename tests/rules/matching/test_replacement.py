@@ -84,7 +84,6 @@ def test_what_matches_open_sizes_is_typed_at_the_sizes_that_they_had(rule: Rule)
             assert plan_of(rule.target, actual).types == plan_of(rule.source, actual).types
 
 
-@pytest.mark.slow
 def test_open_sizes_are_matched_all_the_same() -> None:
     """The test above is not vacuous: most rules match where sizes are named."""
     matched = set()

@@ -3,7 +3,6 @@
 from itertools import chain
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from immutables import Map
@@ -29,7 +28,6 @@ def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]
     return [[places(match) for match in found] for found in rewriter.matches(graph)]
 
 
-@pytest.mark.slow
 @settings(max_examples=15)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_order_of_matches_depends_on_neither_names_nor_history(graph: Graph, seed: int) -> None:

@@ -73,7 +73,6 @@ def test_every_plain_match_is_a_sharing_match_and_all_preserve_meaning(graph: Gr
         assert_same_outputs(graph, SHARING.apply(graph, found[int(rng.integers(len(found)))]), rng)
 
 
-@pytest.mark.slow
 @settings(max_examples=8)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_incremental_matching_is_matching(graph: Graph, seed: int) -> None:

@@ -8,8 +8,6 @@ from rlflow.rules.rule import rule_from_json
 from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.stress import StressReport, stress
 
-pytestmark = pytest.mark.slow
-
 PRODUCT = {"a": {"shape": ["m", "k"]}, "b": {"shape": ["k", "n"]}}
 
 

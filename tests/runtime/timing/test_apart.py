@@ -1,7 +1,6 @@
 """A fragment that kills its process costs no other fragment its time."""
 
 import numpy as np
-import pytest
 from onnx import ModelProto, parser
 
 from rlflow.errors import RLFlowError
@@ -26,7 +25,6 @@ DEADLY = fragment(
 REFUSED = fragment("y = Unknown(x)")
 
 
-@pytest.mark.slow
 def test_each_has_its_own_end() -> None:
     """The least whole number over -1 is SIGFPE; what ONNX Runtime refuses is an error as it is without a process."""
     timings = time_batch_apart([HARMLESS, DEADLY, REFUSED], setting="as_written", config=QUICK)

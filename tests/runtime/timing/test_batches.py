@@ -189,7 +189,6 @@ def test_disturbed_runs_do_not_count_beside_others(drawn, session, ns):
 
 
 @pytest.mark.timing
-@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_more_work_takes_longer(make_matmul, setting):
     """The large product has 512 times the work of the small one; 20 leaves room for any machine."""
@@ -198,7 +197,6 @@ def test_more_work_takes_longer(make_matmul, setting):
 
 
 @pytest.mark.timing
-@pytest.mark.slow
 def test_the_company_hardly_changes_a_price(make_matmul):
     """The same product alone and among fifteen others, in both orders; noise told by the timings themselves."""
     model, others = make_matmul(128, 512), [make_matmul(64, 256 + 16 * i) for i in range(15)]

@@ -12,8 +12,6 @@ from rlflow.runtime.timing import fragments
 from rlflow.runtime.timing.clock import clock_ns
 from rlflow.runtime.timing.fragments import EVICTION_BYTES, evict, prepare, timed
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_indices_masks_scalars_and_integers_run(make_model, setting):

@@ -129,7 +129,6 @@ def test_a_stalled_session_spoils_one_round_alone() -> None:
     assert judge(original, long).low == pytest.approx(judge(original, short).low, rel=0.01)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", NOISES)
 def test_a_model_is_not_called_different_from_itself(kind: str) -> None:
     """5,000 comparisons, up to 60 rounds each, asked after each. Guaranteed is 1 %; of 5,000 cases the standard error

@@ -90,7 +90,6 @@ def test_a_view_that_was_left_out_is_charged_as_a_launch(make_biased, monkeypatc
 
 
 @pytest.mark.timing
-@pytest.mark.slow
 def test_the_rank_of_a_product_hardly_changes_its_price(make_biased):
     """Both are one Gemm of BERT-Base inside a model; with the copy into the output it was 10 to 20 % more."""
     models = [make_biased(rank, 128, 768) for rank in (2, 3)]

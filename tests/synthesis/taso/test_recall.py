@@ -17,8 +17,6 @@ from rlflow.synthesis.taso.recall import (
     totals,
 )
 
-pytestmark = pytest.mark.slow
-
 CONFIG = RecallConfig(shapes=12, attempts=4000)
 
 

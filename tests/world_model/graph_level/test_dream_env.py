@@ -5,7 +5,6 @@ import sys
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 from stable_baselines3.common.vec_env import VecEnv
 
@@ -154,7 +153,6 @@ def test_the_fingerprint_tells_dreams_apart(
     assert GraphLevelDreamEnv(world_model, starts, warmer, seed=0).fingerprint != dream.fingerprint
 
 
-@pytest.mark.slow
 def test_a_dream_never_imports_the_real_rewriter() -> None:
     """The prototype's dream stepped the real environment for masks and termination."""
     script = (

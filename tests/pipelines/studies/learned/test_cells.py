@@ -63,6 +63,7 @@ def test_what_does_not_draw_is_known_exactly():
     assert rows().figures("vit", "rlflow", (500,))["gap_closed_500"] is None
 
 
+@pytest.mark.slow
 def test_a_cell_is_a_search_whose_steps_are_kept(tiny_merge: Path, tmp_path: Path):
     """By methods that are on the list of all, and by one that is there for comparison alone."""
     cells = {

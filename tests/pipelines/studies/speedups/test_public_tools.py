@@ -28,7 +28,6 @@ def test_each_tool_yields_a_model_that_is_compared(name: str, original: Path, tm
     assert load_model(tmp_path / "output.onnx").graph.node
 
 
-@pytest.mark.slow
 def test_a_tool_that_fails_says_why(tmp_path: Path) -> None:
     (tmp_path / "original.onnx").write_text("no model")
     made = run_tool("onnxoptimizer", tmp_path / "original.onnx", tmp_path / "output.onnx")
