@@ -33,7 +33,7 @@ from rlflow.optimise.gate import GateConfig, Judgement, check, judgeable
 from rlflow.optimise.source import Source
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
-from rlflow.runtime.timing.statistics import Ratio, ratio
+from rlflow.runtime.timing.statistics import Estimate, ratio
 
 ORIGINAL = "original"
 
@@ -87,7 +87,7 @@ class Timing:
 
     times_ms: Mapping[Setting, Mapping[str, np.ndarray]]
 
-    def ratio(self, setting: Setting, name: str) -> Ratio:
+    def ratio(self, setting: Setting, name: str) -> Estimate:
         """The original's latency over that of `name`; for the original itself, over its second timing."""
         times = self.times_ms[setting]
         return ratio(times[ORIGINAL], times[again(name)])

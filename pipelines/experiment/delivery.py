@@ -18,7 +18,7 @@ from rlflow.method import OptimisationResult
 from rlflow.onnx_io import save_model, to_onnx
 from rlflow.optimise.source import Source
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.statistics import Ratio, beyond_noise
+from rlflow.runtime.timing.statistics import Estimate, beyond_noise
 from rlflow.trajectory import record
 
 OPTIMISED, ORIGINAL, CANDIDATE = "optimised", "original", "candidate"
@@ -36,7 +36,7 @@ class Delivery:
         return {"delivered": self.model, "delivered_because": self.reason}
 
 
-def delivered(speed: Ratio, setting: Setting) -> Delivery:
+def delivered(speed: Estimate, setting: Setting) -> Delivery:
     """Choose the policy's model if it runs faster than the original in that setting, beyond noise."""
     told = (
         f"{setting.replace('_', ' ')}, the policy's model runs {with_interval(speed.value, speed.ci95)} times as fast"

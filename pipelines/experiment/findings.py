@@ -18,7 +18,7 @@ from experiment.comparison import ORIGINAL
 from experiment.formatting import with_interval
 from experiment.results import read_results
 from experiment.stage_summaries import gaps
-from rlflow.runtime.timing.statistics import Ratio, beyond_noise
+from rlflow.runtime.timing.statistics import Estimate, beyond_noise
 
 _LEARNED = ("rlflow", "shipped_policy")
 _DELIVERED = {"optimised": "delivered", "original": "delivered: the original"}
@@ -86,7 +86,7 @@ def _saving(methods: Graphs) -> str:
 
 def _speed(methods: Graphs) -> str:
     row = methods["rlflow"]
-    ratio = Ratio(row["latency_ratio_deployed"], *row["latency_ratio_deployed_ci95"])
+    ratio = Estimate(row["latency_ratio_deployed"], *row["latency_ratio_deployed_ci95"])
     told = f"{with_interval(ratio.value, ratio.ci95)} times as fast"
     noise = [] if beyond_noise(ratio) else ["noise"]
     return f"{told} ({'; '.join([*noise, _DELIVERED[row['delivered']]])})"

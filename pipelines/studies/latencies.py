@@ -19,7 +19,7 @@ from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.source import Source
 from rlflow.runtime.session import SETTINGS, Setting
-from rlflow.runtime.timing.statistics import ratio
+from studies.figures import MeasuredRatio
 
 
 class Sheet(NamedTuple):
@@ -55,6 +55,7 @@ def latencies(
 
 
 def _figures(times_ms: Mapping[str, np.ndarray], sheet: Sheet) -> dict[str, Any]:
-    ratios = {name: ratio(times_ms[one], times_ms[other]) for name, (one, other) in sheet.ratios.items()}
-    medians_ms = {name: float(np.median(times_ms[model])) for name, model in sheet.medians.items()}
-    return {name: {"value": found.value, "ci95": found.ci95} for name, found in ratios.items()} | medians_ms
+    ratios = {
+        name: MeasuredRatio.of(times_ms[one], times_ms[other]).to_json() for name, (one, other) in sheet.ratios.items()
+    }
+    return ratios | {name: float(np.median(times_ms[model])) for name, model in sheet.medians.items()}

@@ -19,6 +19,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -142,6 +143,13 @@ def mean_ci95(values: Sequence[float]) -> tuple[float, list[float] | None]:
     return mean, [mean - arm, mean + arm]
 
 
+def mean_figures(name: str, values: Sequence[float], is_drawn: bool = True) -> Row:
+    """The mean under its name, and its interval; what does not draw is as good as known exactly."""
+    mean, interval = mean_ci95(values)
+    interval = interval if is_drawn else [mean, mean]
+    return {name: round(mean, _DECIMALS), f"{name}_ci95": interval and [round(end, _DECIMALS) for end in interval]}
+
+
 @dataclass(frozen=True)
 class Rows:
     """The rows of a study: `seeded` names the methods that draw, of which one row is one seed of several."""
@@ -183,25 +191,18 @@ class Rows:
 
     def figures(self, graph: str, method: str, readings: Sequence[int]) -> Row:
         """Return what is published of a method on a graph; `readings`: the evaluations at which its curve is read."""
-        rows = self.of(graph, method)
+        rows, figures_of = self.of(graph, method), partial(mean_figures, is_drawn=method in self.seeded)
         row: Row = {}
         for rewrites in readings:
             name = f"improvement_percent_{rewrites}"
-            row |= self._with_interval(name, method, [self.at(graph, one, rewrites) for one in rows.values()])
+            row |= figures_of(name, [self.at(graph, one, rewrites) for one in rows.values()])
             shares = [self.gap_closed(graph, self.at(graph, one, rewrites)) for one in rows.values()]
             known = [share for share in shares if share is not None]
             row[f"gap_closed_{rewrites}"] = round(fmean(known), _DECIMALS) if known else None
-        row |= self._with_interval("improvement_percent", method, [one["improvement_percent"] for one in rows.values()])
+        row |= figures_of("improvement_percent", [one["improvement_percent"] for one in rows.values()])
         means = ("evaluations", "prices_measured", "search_s", "training_s", "training_evaluations")
         return (
             row
             | {"seeds": sorted(rows)}
             | {name: round(fmean(one[name] for one in rows.values()), _DECIMALS) for name in means}
         )
-
-    def _with_interval(self, name: str, method: str, values: Sequence[float]) -> Row:
-        """The mean under its name, and its interval; what does not draw is as good as known exactly."""
-        mean, interval = mean_ci95(values)
-        if method not in self.seeded:
-            interval = [mean, mean]
-        return {name: round(mean, _DECIMALS), f"{name}_ci95": interval and [round(end, _DECIMALS) for end in interval]}

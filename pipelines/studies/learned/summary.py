@@ -17,7 +17,16 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from studies.learned.cells import LEARNED, TAUGHT, TRAINED, Row, Rows, mean_ci95, saved_percent_by_prices
+from studies.learned.cells import (
+    LEARNED,
+    TAUGHT,
+    TRAINED,
+    Row,
+    Rows,
+    mean_ci95,
+    mean_figures,
+    saved_percent_by_prices,
+)
 
 BACKTRACKING = "backtracking"
 _DECIMALS = 4
@@ -80,15 +89,8 @@ def _share(rows: Rows, compared: Sequence[str], method: str, evaluations: int) -
     seeds = sorted(set.intersection(*(set(shares) for shares in by_graph.values()))) if by_graph else []
     if not seeds:
         return None
-    share, interval = mean_ci95([fmean(shares[seed] for shares in by_graph.values()) for seed in seeds])
-    if method not in rows.seeded:
-        interval = [share, share]
-    return {
-        "share": round(share, _DECIMALS),
-        "share_ci95": interval and [round(end, _DECIMALS) for end in interval],
-        "graphs": len(by_graph),
-        "seeds": seeds,
-    }
+    shares = [fmean(of_graph[seed] for of_graph in by_graph.values()) for seed in seeds]
+    return mean_figures("share", shares, method in rows.seeded) | {"graphs": len(by_graph), "seeds": seeds}
 
 
 def _beyond_backtracking(rows: Rows, evaluations: int, long: int) -> dict[str, dict[str, Row]]:
@@ -98,18 +100,10 @@ def _beyond_backtracking(rows: Rows, evaluations: int, long: int) -> dict[str, d
         if beside := rows.of(graph, BACKTRACKING):
             other = fmean(rows.at(graph, row, long) for row in beside.values())
             differences[graph] = {
-                method: _points([rows.at(graph, row, evaluations) - other for row in by_seed.values()])
+                method: mean_figures("points", [rows.at(graph, row, evaluations) - other for row in by_seed.values()])
                 for method, by_seed in _trained(rows, graph).items()
             }
     return differences
-
-
-def _points(differences: Sequence[float]) -> Row:
-    points, interval = mean_ci95(differences)
-    return {
-        "points": round(points, _DECIMALS),
-        "points_ci95": interval and [round(end, _DECIMALS) for end in interval],
-    }
 
 
 def _share_of_best(rows: Rows, headless: Sequence[str], evaluations: int) -> dict[str, dict[str, float]]:

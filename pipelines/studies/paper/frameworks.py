@@ -28,7 +28,7 @@ from rlflow.runtime.inputs import required_inputs
 from rlflow.runtime.session import SETTINGS, structure_of
 from rlflow.runtime.timing.latency import Opener, alternating, session_opener, times_of
 from rlflow.runtime.timing.statistics import ratio
-from studies.paper.rows import Row, Subject
+from studies.paper.rows import Row, Subject, latency_figures
 from studies.reward_study.cases import TimingConfig
 
 PYTORCH = "pytorch"
@@ -88,11 +88,6 @@ def _figures(times_ms: Mapping[str, np.ndarray], other: Callable[[str], str]) ->
     """The latency of each setting of ONNX Runtime over that of the other, and the other's own."""
     figures: dict[str, float] = {}
     for setting in SETTINGS:
-        measured = ratio(times_ms[setting], times_ms[other(setting)])
-        figures |= {
-            f"latency_ratio_{setting}": measured.value,
-            f"latency_ratio_{setting}_low": measured.ci95_low,
-            f"latency_ratio_{setting}_high": measured.ci95_high,
-            f"latency_{setting}_ms": float(np.median(times_ms[other(setting)])),
-        }
+        other_ms = times_ms[other(setting)]
+        figures |= latency_figures(setting, ratio(times_ms[setting], other_ms), other_ms)
     return figures

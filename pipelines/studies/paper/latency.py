@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 from experiment.comparison import ORIGINAL, again
 from onnx import ModelProto
 
@@ -25,7 +24,7 @@ from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import ratio
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay
-from studies.paper.rows import Row, Subject
+from studies.paper.rows import Row, Subject, latency_figures
 from studies.reward_study.cases import TimingConfig
 
 
@@ -60,14 +59,7 @@ class LatencyCell:
             )
             for agent in (ORIGINAL, *self.found):
                 measured = ratio(times_ms[ORIGINAL], times_ms[again(agent)])
-                figures.setdefault(agent, {}).update(
-                    {
-                        f"latency_ratio_{setting}": measured.value,
-                        f"latency_ratio_{setting}_low": measured.ci95_low,
-                        f"latency_ratio_{setting}_high": measured.ci95_high,
-                        f"latency_{setting}_ms": float(np.median(times_ms[agent])),
-                    }
-                )
+                figures.setdefault(agent, {}).update(latency_figures(setting, measured, times_ms[agent]))
         return {agent: Row(each) for agent, each in figures.items()}
 
     def _checked(self, agent: str, trajectory: str) -> ModelProto:

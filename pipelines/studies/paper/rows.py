@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.cost.work_ratios import work_ratios
@@ -21,7 +23,10 @@ from rlflow.ir.graph import Graph
 from rlflow.method import OptimisationResult
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import Library
-from rlflow.runtime.timing.statistics import estimate
+from rlflow.runtime.session import Setting
+from rlflow.runtime.timing.statistics import Estimate
+from rlflow.schemas import plain
+from studies.figures import Spread, nested
 
 Key = tuple[str, str, int]
 """Graph, variant and seed."""
@@ -113,6 +118,16 @@ def method_row(
     return Row(figures, curves or {}, dict(sorted(applied.items())), result.trajectory.to_json())
 
 
+def latency_figures(setting: Setting, ratio: Estimate, times_ms: np.ndarray) -> dict[str, float]:
+    """The latency of a reference over that of a model, with its interval, and the model's own; times_ms: (rounds,)."""
+    return {
+        f"latency_ratio_{setting}": ratio.value,
+        f"latency_ratio_{setting}_low": ratio.ci95_low,
+        f"latency_ratio_{setting}_high": ratio.ci95_high,
+        f"latency_{setting}_ms": float(np.median(times_ms)),
+    }
+
+
 def saved_percent(before: float, after: float) -> float:
     """The saving in percent of `before`; nothing can be saved of 0."""
     return 100.0 * (before - after) / before if before else 0.0
@@ -120,13 +135,13 @@ def saved_percent(before: float, after: float) -> float:
 
 def summary(found: Mapping[Key, Row]) -> Document:
     """The rows by graph and variant, put together over seeds."""
-    grouped: dict[str, dict[str, dict[int, Row]]] = {}
-    for (graph, variant, seed), row in found.items():
-        grouped.setdefault(graph, {}).setdefault(variant, {})[seed] = row
-    return {
-        graph: {variant: _over_seeds(dict(sorted(rows.items()))) for variant, rows in variants.items()}
-        for graph, variants in grouped.items()
-    }
+    document: Document = plain(
+        {
+            graph: {variant: _over_seeds(dict(sorted(rows.items()))) for variant, rows in variants.items()}
+            for graph, variants in nested(found).items()
+        }
+    )
+    return document
 
 
 def _over_seeds(rows: Mapping[int, Row]) -> dict[str, Any]:
@@ -138,12 +153,7 @@ def _over_seeds(rows: Mapping[int, Row]) -> dict[str, Any]:
         counts.update(row.counts)
     return {
         "seeds": list(rows),
-        "figures": {name: _told([row.figures[name] for row in rows.values()]) for name in shared},
+        "figures": {name: Spread.over([row.figures[name] for row in rows.values()]) for name in shared},
         "curves": {name: [row.curves[name] for row in rows.values()] for name in first.curves},
         "counts": dict(counts.most_common()),
     }
-
-
-def _told(values: list[float]) -> dict[str, Any]:
-    over = estimate(values)
-    return {"value": over.value, "ci95": over.ci95, "values": values}

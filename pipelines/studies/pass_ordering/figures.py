@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rlflow.runtime.timing.statistics import estimate
+from studies.figures import Spread
 from studies.pass_ordering.rows import Outcome, Row
 
 Rows = Mapping[str, Mapping[int, Row]]
@@ -95,10 +95,7 @@ def _operations(row: Row, sources: Sequence[str]) -> list[int]:
 def _over(values: Sequence[float | None]) -> dict[str, Any] | None:
     """The median over seeds with its interval; None where there is no value."""
     known = [value for value in values if value is not None]
-    if not known:
-        return None
-    over = estimate(known)
-    return {"value": over.value, "ci95": over.ci95, "values": known}
+    return Spread.over(known).to_json() if known else None
 
 
 def _geomean(values: Sequence[float]) -> float:

@@ -16,7 +16,7 @@ Invariant: within a row the search differs in its prices alone, and each begins 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean, median
 from typing import Any
@@ -27,6 +27,7 @@ from rlflow.cost.models import COST_MODELS
 from rlflow.cost.price_list import PriceList
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from studies.figures import nested
 from studies.search_task import Finding, SearchTask, carried_out
 
 PREDICTED, ANALYTIC, MEASURED = "predicted", "analytic", "measured"
@@ -152,22 +153,18 @@ def _percent(part_ms: float, original_ms: float) -> float:
 
 def summary(rows: Mapping[Key, Row], aims: Aims) -> dict[str, Any]:
     """Return the document of schema `price_search`: every row, and by method what its searches find and take."""
-    graphs: dict[str, dict[str, Row]] = {}
-    methods: dict[str, list[Row]] = {}
-    for (graph, method), row in rows.items():
-        graphs.setdefault(graph, {})[method] = row
-        methods.setdefault(method, []).append(row)
+    by_method = nested({(method, graph): row for (graph, method), row in rows.items()})
     return {
         "aims": asdict(aims),
-        "graphs": graphs,
+        "graphs": nested(rows),
         "methods": {
-            method: {cost: _of_cost(cost, own, aims) for cost in (PREDICTED, ANALYTIC)}
-            for method, own in methods.items()
+            method: {cost: _of_cost(cost, own.values(), aims) for cost in (PREDICTED, ANALYTIC)}
+            for method, own in by_method.items()
         },
     }
 
 
-def _of_cost(cost: str, rows: list[Row], aims: Aims) -> dict[str, Any]:
+def _of_cost(cost: str, rows: Collection[Row], aims: Aims) -> dict[str, Any]:
     """Return what one kind of price is worth to a method, over all graphs."""
     ratios = [time_ratio(row, cost) for row in rows]
     return {

@@ -14,7 +14,7 @@ against itself as control.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,8 @@ from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
-from rlflow.runtime.timing.statistics import Ratio, estimate, ratio
+from rlflow.schemas import plain
+from studies.figures import MeasuredRatio, Median, nested
 
 Row = dict[str, Any]
 Key = tuple[str, str, str]
@@ -101,36 +102,30 @@ def _latency(original: Graph, found: Graph, setting: Setting, timing: TimingConf
     )
     first = times_ms["original"]
     return {
-        "ratio": _written(ratio(first, times_ms["found"])),
-        "control": _written(ratio(first, times_ms["original again"])),
+        "ratio": MeasuredRatio.of(first, times_ms["found"]).to_json(),
+        "control": MeasuredRatio.of(first, times_ms["original again"]).to_json(),
     }
 
 
 def summary(rows: Mapping[Key, Row]) -> dict[str, Any]:
     """The rows by graph and reward, with medians over seeds and their intervals."""
-    found: dict[str, dict[str, list[Row]]] = {}
-    for (graph, reward, _), row in rows.items():
-        found.setdefault(graph, {}).setdefault(reward, []).append(row)
-    return {
-        graph: {reward: _over_seeds(sorted(each, key=lambda row: row["seed"])) for reward, each in rewards.items()}
-        for graph, rewards in found.items()
-    }
+    document: dict[str, Any] = plain(
+        {
+            graph: {reward: _over_seeds(found.values()) for reward, found in rewards.items()}
+            for graph, rewards in nested(rows).items()
+        }
+    )
+    return document
 
 
-def _over_seeds(rows: list[Row]) -> dict[str, Any]:
+def _over_seeds(found: Iterable[Row]) -> dict[str, Any]:
+    rows = sorted(found, key=lambda row: row["seed"])
     shares = [row["noise_share"] for row in rows if row["noise_share"] is not None]
     medians = {
-        f"latency_ratio_{setting}": _median([row["latency"][setting]["ratio"]["value"] for row in rows])
+        f"latency_ratio_{setting}": Median.over([row["latency"][setting]["ratio"]["value"] for row in rows])
         for setting in SETTINGS
     }
-    medians |= {name: _median([row[name] for row in rows]) for name in ("training_s", "measuring_s", "measurements")}
-    return {"seeds": rows, **medians, "noise_share": _median(shares) if shares else None}
-
-
-def _median(values: list[float]) -> dict[str, Any]:
-    over = estimate(values)
-    return {"value": over.value, "ci95": over.ci95, "cases": over.cases}
-
-
-def _written(found: Ratio) -> dict[str, Any]:
-    return {"value": found.value, "ci95": found.ci95}
+    medians |= {
+        name: Median.over([row[name] for row in rows]) for name in ("training_s", "measuring_s", "measurements")
+    }
+    return {"seeds": rows, **medians, "noise_share": Median.over(shares) if shares else None}

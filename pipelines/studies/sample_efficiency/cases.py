@@ -21,7 +21,7 @@ The invariant: the smaller collections of a row are the beginnings of its larges
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from pathlib import Path
@@ -41,9 +41,10 @@ from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.runtime.timing.statistics import estimate
+from rlflow.schemas import plain
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from rlflow.world_model.match_level.model import MatchLevelModel
+from studies.figures import Median, nested
 
 Row = dict[str, Any]
 Key = tuple[str, str]
@@ -169,27 +170,21 @@ def _is_as_good(percent: float, other_percent: float) -> bool:
 
 def summary(rows: Mapping[Key, Row]) -> dict[str, Any]:
     """The rows by graph, with medians over seeds and their intervals."""
-    graphs: dict[str, list[Row]] = {}
-    for (graph, _), row in rows.items():
-        graphs.setdefault(graph, []).append(row)
-    return {graph: _over_seeds(sorted(found, key=lambda row: row["seed"])) for graph, found in graphs.items()}
+    document: dict[str, Any] = plain({graph: _over_seeds(found.values()) for graph, found in nested(rows).items()})
+    return document
 
 
-def _over_seeds(rows: list[Row]) -> dict[str, Any]:
+def _over_seeds(found: Iterable[Row]) -> dict[str, Any]:
+    rows = sorted(found, key=lambda row: row["seed"])
     shares = [row["share_of_interactions"] for row in rows if row["share_of_interactions"] is not None]
     largest = [row["world_model"]["points"][-1] for row in rows]
     return {
         "seeds": rows,
         "greedy_percent": rows[0]["greedy"]["result_percent"],
-        "model_free_percent": _told([row["model_free"]["result_percent"] for row in rows]),
-        "model_free_interactions": _told([row["model_free"]["interactions"] for row in rows]),
-        "world_model_percent": _told([point["result_percent"] for point in largest]),
-        "world_model_interactions": _told([point["interactions"] for point in largest]),
+        "model_free_percent": Median.over([row["model_free"]["result_percent"] for row in rows]),
+        "model_free_interactions": Median.over([row["model_free"]["interactions"] for row in rows]),
+        "world_model_percent": Median.over([point["result_percent"] for point in largest]),
+        "world_model_interactions": Median.over([point["interactions"] for point in largest]),
         "as_good": len(shares),
-        "share_of_interactions": _told(shares) if shares else None,
+        "share_of_interactions": Median.over(shares) if shares else None,
     }
-
-
-def _told(values: list[float]) -> dict[str, Any]:
-    over = estimate(values)
-    return {"value": over.value, "ci95": over.ci95, "cases": over.cases}

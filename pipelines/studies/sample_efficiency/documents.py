@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from rlflow.schemas.figures import NOT_EMPTY, Cases, Count, Document, Error, Interval, Percent, Seconds, Seed, Tally
+from rlflow.schemas.figures import NOT_EMPTY, Cases, Count, Document, Error, Percent, Seconds, Seed, Tally
 from studies.figures import Median
 
 
@@ -72,12 +72,10 @@ class Row(Document):
     share_of_interactions: Error | None
 
 
-class ShareOfInteractions(Document):
+class ShareOfInteractions(Median):
     """Real steps over those without a world model."""
 
     value: Error
-    ci95: Interval
-    cases: Cases
 
 
 class Graph(Document):

@@ -15,7 +15,7 @@ from rlflow.optimise.source import Source
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.statistics import Ratio
+from rlflow.runtime.timing.statistics import Estimate
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory import record
 from rlflow.trajectory.replay import replay
@@ -25,19 +25,19 @@ from rlflow.trajectory.replay import replay
     ("speed", "setting", "model", "reason"),
     [
         (
-            Ratio(1.2, 1.1, 1.3),
+            Estimate(1.2, 1.1, 1.3),
             "deployed",
             OPTIMISED,
             "deployed, the policy's model runs 1.20 [1.10, 1.30] times as fast",
         ),
-        (Ratio(1.03, 1.021, 1.04), "as_written", OPTIMISED, "as written, the policy's model runs 1.03 [1.02, 1.04]"),
-        (Ratio(1.04, 0.88, 1.12), "deployed", ORIGINAL, "1.04 [0.88, 1.12] times as fast, which is within noise"),
-        (Ratio(1.01, 1.005, 1.015), "deployed", ORIGINAL, "which is within noise"),  # too little to be told from it
-        (Ratio(0.8, 0.7, 0.9), "deployed", ORIGINAL, "0.80 [0.70, 0.90] times as fast"),
-        (Ratio(1.0, 1.0, 1.0), "deployed", ORIGINAL, "which is within noise"),
+        (Estimate(1.03, 1.021, 1.04), "as_written", OPTIMISED, "as written, the policy's model runs 1.03 [1.02, 1.04]"),
+        (Estimate(1.04, 0.88, 1.12), "deployed", ORIGINAL, "1.04 [0.88, 1.12] times as fast, which is within noise"),
+        (Estimate(1.01, 1.005, 1.015), "deployed", ORIGINAL, "which is within noise"),  # too little to be told from it
+        (Estimate(0.8, 0.7, 0.9), "deployed", ORIGINAL, "0.80 [0.70, 0.90] times as fast"),
+        (Estimate(1.0, 1.0, 1.0), "deployed", ORIGINAL, "which is within noise"),
     ],
 )
-def test_the_policy_delivers_what_is_faster_beyond_noise(speed: Ratio, setting: Setting, model: str, reason: str):
+def test_the_policy_delivers_what_is_faster_beyond_noise(speed: Estimate, setting: Setting, model: str, reason: str):
     delivery = delivered(speed, setting)
     assert delivery.to_json() == {"delivered": model, "delivered_because": delivery.reason}
     assert reason in delivery.reason

@@ -10,15 +10,15 @@ from onnx import TensorProto, helper
 from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime.timing import latency
 from rlflow.runtime.timing.latency import Take, compare_latency, latency_rounds, undisturbed, within
-from rlflow.runtime.timing.statistics import Ratio, ratio
+from rlflow.runtime.timing.statistics import Estimate, ratio
 
 
 def test_ratio_is_the_median_of_the_rounds():
     reference, other = np.array([2.0, 4.0, 30.0]), np.array([1.0, 2.0, 10.0])
     measured = ratio(reference, other)
     assert measured.value == 2.0
-    assert measured.ci95 == [measured.ci95_low, measured.ci95_high] == [2.0, 3.0]
-    assert ratio(reference, reference) == Ratio(1.0, 1.0, 1.0)
+    assert measured.ci95 == (measured.ci95_low, measured.ci95_high) == (2.0, 3.0)
+    assert ratio(reference, reference) == Estimate(1.0, 1.0, 1.0)
 
 
 def test_a_drift_that_hits_both_cancels():

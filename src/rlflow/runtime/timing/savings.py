@@ -18,7 +18,7 @@ from onnx import ModelProto
 
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.latency import compare_latency
-from rlflow.runtime.timing.statistics import NOISE, Ratio, ratio
+from rlflow.runtime.timing.statistics import NOISE, Estimate, ratio
 
 LEAST_ROUNDS = 5
 """With fewer, all rounds lie on one side too often for an interval to mean anything."""
@@ -89,6 +89,6 @@ def _percent(faster: float) -> float:
     return 100.0 * (1.0 - 1.0 / faster)
 
 
-def _farthest(control: Ratio) -> float:
+def _farthest(control: Estimate) -> float:
     """The farther end of the control's interval from no difference, in percent."""
     return max(abs(_percent(control.ci95_low)), abs(_percent(control.ci95_high)))
