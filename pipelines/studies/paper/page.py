@@ -15,14 +15,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiment.formatting import rendered
+from experiment.formatting import WIDTH, rendered
 
 from studies.paper import figures
 
 PARTS = ("graphs", "agents", "latency", "temperatures", "rewards", "candidates", "shapes", "frameworks")
 """The parts of the evaluations, each of which has sections of its own."""
 _TEMPLATE = Path(__file__).with_name("results.md.j2")
-_WIDTH = 120
 
 
 def page(results: Mapping[str, Any], published: Mapping[str, Any]) -> str:
@@ -39,4 +38,4 @@ def _filled(paragraph: str) -> str:
         return paragraph
     prose = " ".join(paragraph.split())
     items = re.split(r" (?=\d\. )", prose) if prose.startswith("1. ") else [prose]
-    return "\n".join(textwrap.fill(item, _WIDTH, subsequent_indent="   " * (len(items) > 1)) for item in items)
+    return "\n".join(textwrap.fill(item, WIDTH, subsequent_indent="   " * (len(items) > 1)) for item in items)

@@ -2,9 +2,18 @@
 
 from typing import Any
 
+import pytest
 from studies.pass_ordering.documents import Graphs
 from studies.pass_ordering.figures import summary
-from studies.pass_ordering.page import OBSERVED, enhancements, foreseen, page, walked
+from studies.pass_ordering.page import (
+    OBSERVED,
+    dreamt_percent,
+    enhancements,
+    foreseen,
+    page,
+    removed_percent,
+    walked,
+)
 from studies.pass_ordering.rows import Outcome, Row
 from support.documents import sample
 
@@ -40,8 +49,8 @@ def test_enhancements_are_compared_seed_by_seed() -> None:
         "ppo": {"seeds": [0, 1, 2], "fixpoint_count_ratio_percent": {"values": [1.0, 2.0, 3.0]}},
         "ppo_shaped": {"seeds": [2, 1, 0], "fixpoint_count_ratio_percent": {"values": [3.5, 4.0, 2.0]}},
     }
-    assert "| ppo_shaped | 1.00 [" in enhancements(entrants), "the differences are 1, 2 and 0.5"
-    assert enhancements({"beam": {}}) == ""
+    assert enhancements(entrants)["ppo_shaped"].startswith("1.00 ["), "the differences are 1, 2 and 0.5"
+    assert enhancements({"beam": {}}) == {}
 
 
 def test_the_world_model_is_judged_beside_what_was_last_known() -> None:
@@ -50,12 +59,11 @@ def test_the_world_model_is_judged_beside_what_was_last_known() -> None:
     found = {"outcomes": {"gpt2/step": {"operations": 30}}, "curve": [5.0, 60.0]}
     rows = {"0": {"open_loop": {"1": errors, "5": worse}, **found}, "1": {"open_loop": {"1": worse}, **found}}
     start = {"0": {"outcomes": {"gpt2/step": {"operations": 40}}}}
-    text = foreseen({"entrants": {"world_model": rows, "start": start}})
-    assert "end 60 % below the start's operations" in words(text)
-    assert "have 25 % fewer operations than their start" in words(text)
-    assert "| 1 | 1.50 | 4.50 | 1.350 | 1.200 |" in text
-    assert "| 5 |" not in text, "not every seed has episodes so long"
-    assert foreseen({"entrants": {}}) == ""
+    document = {"entrants": {"world_model": rows, "start": start}}
+    assert (dreamt_percent(document), removed_percent(document)) == (60.0, 25.0)
+    assert foreseen(document) == {"1": pytest.approx({name: 1.5 * value for name, value in errors.items()})}, (
+        "not every seed has episodes of five passes"
+    )
 
 
 def words(text: str) -> str:
@@ -68,6 +76,8 @@ def test_everything_that_can_be_chosen_is_described() -> None:
     text = written(608, 608)
     for name in (*OBSERVATIONS, *REWARDS, *POTENTIALS):
         assert f"| `{name}` |" in text
+    assert "The world model looks ahead" not in text, "there is none here, and no enhancement of PPO"
+    assert "seed by seed" not in text
 
 
 def test_the_verdict_follows_from_the_figures() -> None:
