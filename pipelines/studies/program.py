@@ -3,20 +3,21 @@
     @study_program("headroom")                                    settings: conf/study/headroom.yaml, groups: conf/
     def main(config: DictConfig) -> None: ...
 
-    with checkpoint("headroom", settings) as folder, study_run("headroom", settings) as run:
-        graph = options_of("headroom")("graph", "bert")           a section of conf/, by its name
-        graph_files({"bert": graph}, folder, processes=2)         the models of sections
-
-    run_cells("reward_study", settings, cells_of, run_cell, on_row, publish)         all that a study of cells does
+    with open_study("headroom", settings) as study:
+        graph = options_of("headroom")("graph", "bert")                    a section of conf/, by its name
+        models = graph_files({"bert": graph}, study.folder, processes=2)   the models of sections
+        rows = study.rows(cells, run_cell, on_row)                         each cell once, whatever is killed
+        study.run.artifact(published(rows))
 
 The invariant: what a study keeps in its folder is there until the study has ended well, and no longer.
 """
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,14 +30,17 @@ from tracking.data_set import named_content
 from tracking.factories import model_file_of
 from tracking.provenance import source_tags
 from tracking.run import Run, open_run
+from tracking.share import Share
 from tracking.store import main_root, open_store
 
 from rlflow.cli.progress import progress_bar
+from rlflow.errors import RLFlowError
 from rlflow.kept import fingerprint
 from rlflow.runtime.isolation import Limits, call_isolated
-from studies.runner import Row, check_complete, gathered, kept_rows
+from studies.runner import gathered, kept_rows
 
 T = TypeVar("T")
+R = TypeVar("R")
 K = TypeVar("K", bound=tuple[object, ...])
 
 OptionOf = Callable[[str, str], dict[str, Any]]
@@ -45,6 +49,9 @@ OptionOf = Callable[[str, str], dict[str, Any]]
 CONF = Path(__file__).parents[2] / "conf"
 GROUPS = f"hydra.searchpath=['file://{CONF}']"
 """Where a study's settings find the options of groups, which the experiment's own settings lie beside."""
+
+RUNNING = {"worker", "workers", "processes", "longest_s"}
+"""Settings that say how cells are run, of which no row depends."""
 
 _CODE = ("src/rlflow", "pipelines", "conf")
 
@@ -73,38 +80,67 @@ def study_run(study: str, parameters: Mapping[str, Any]) -> Iterator[Run]:
         yield run
 
 
-def run_cells(
-    study: str,
-    settings: Mapping[str, Any],
-    cells_of: Callable[[Path], Mapping[K, T]],
-    run_cell: Callable[[T], Row],
-    on_row: Callable[[Run, K, Row], str],
-    publish: Callable[[Mapping[K, Row]], Path],
-) -> None:
-    """Run the cells of a study one after another, publish the rows, and go on where a killed run was.
+@dataclass(frozen=True)
+class OpenStudy:
+    """A study that runs: the folder for what it keeps until it has ended well, its run, and its share of the cells."""
 
-    cells_of: given the folder of the checkpoint. on_row: logs a row, and says in a few words what it shows. publish:
-    writes the documents, and returns what the run keeps. A cell without a row is named by an `RLFlowError` at the end.
-    """
-    with (
-        checkpoint(study, settings) as folder,
-        study_run(study, settings) as run,
-        progress_bar(study.replace("_", " ")) as on_progress,
-    ):
-        cells = cells_of(folder)
-        kept = kept_rows(cells, run_cell, lambda _: settings["longest_s"], 1, folder)
-        rows = gathered(cells, kept, partial(on_row, run), on_progress)
-        if rows:
-            run.artifact(publish(rows))
-        check_complete(cells, rows)
+    name: str
+    settings: Mapping[str, Any]
+    folder: Path
+    run: Run
+    share: Share
+    missing: list[tuple[object, ...]] = field(default_factory=list)
+
+    @property
+    def publishes(self) -> bool:
+        """False for one of several workers, who leave rows for a run that plays all."""
+        return self.share.workers == 1
+
+    def rows(
+        self, cells: Mapping[K, T], run_cell: Callable[[T], R], on_row: Callable[[Run, K, R], str], kind: Any = Any
+    ) -> dict[K, R]:
+        """Run the cells of this worker, each in a process of its own; return their rows as `gathered` does.
+
+        on_row: logs a row, and says in a few words what it shows. kind: the type of rows, if it is not JSON's.
+        """
+        longest_s, processes = self.settings["longest_s"], self.settings.get("processes", 1)
+        keys = list(cells)
+        mine = {keys[number]: cells[keys[number]] for number in self.share.of(len(keys))}
+        return self.gathered(mine, kept_rows(mine, run_cell, lambda _: longest_s, processes, self.folder, kind), on_row)
+
+    def gathered(
+        self, cells: Mapping[K, T], rows: Iterable[tuple[K, R]], on_row: Callable[[Run, K, R], str]
+    ) -> dict[K, R]:
+        """Return the rows by key, in the order of the cells; those that are missing are named when the study ends."""
+        with progress_bar(self.name.replace("_", " ")) as on_progress:
+            found = gathered(cells, rows, partial(on_row, self.run), on_progress)
+        self.missing.extend(key for key in cells if key not in found)
+        return found
+
+    def check_complete(self) -> None:
+        """Raise `RLFlowError` naming the cells without a row."""
+        if missing := [" ".join(map(str, key)) for key in self.missing]:
+            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
 
 
 @contextmanager
-def checkpoint(study: str, settings: Mapping[str, Any]) -> Iterator[Path]:
-    """Lend the folder of `checkpoint_of`; it goes when the study has ended well, and stays after an error."""
-    folder = checkpoint_of(study, settings)
-    yield folder
-    shutil.rmtree(folder)
+def open_study(
+    study: str, settings: Mapping[str, Any], lasting: Mapping[str, Any] | None = None
+) -> Iterator[OpenStudy]:
+    """Open the run and the folder of a study; cells without a row are an `RLFlowError` at its end.
+
+    The folder goes when the study has ended well, and stays after an error. lasting: what the things in it depend on,
+    by default all settings but those that say how cells are run.
+    """
+    lasting = {name: settings[name] for name in settings.keys() - RUNNING} if lasting is None else lasting
+    share = Share(settings.get("worker", 0), settings.get("workers", 1))
+    folder = checkpoint_of(study.replace(" ", "_"), lasting)
+    with study_run(study, settings) as run:
+        opened = OpenStudy(study, settings, folder, run, share)
+        yield opened
+        opened.check_complete()
+    if opened.publishes:
+        shutil.rmtree(folder)
 
 
 def options_of(program: str) -> OptionOf:

@@ -10,9 +10,7 @@ was killed goes on where it was, even with other graphs or budgets. One run at a
 since everything is timed.
 """
 
-import logging
-from collections.abc import Collection
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +18,26 @@ from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import numbers
 
-from rlflow.cli.progress import progress_bar
-from rlflow.errors import InputError, RLFlowError
-from rlflow.kept import Kept
+from rlflow.errors import InputError
 from studies.budgets.documents import Budgets
-from studies.budgets.runs import Allowance, Run, run_command, summary
-from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
+from studies.budgets.runs import Allowance, Command, Key, Run, run_command, summary
+from studies.figures import nested
+from studies.program import OptionOf, graph_files, open_study, options_of, study_program
 
 RESULTS = Path("data/results/budgets")
-
-log = logging.getLogger(__name__)
 
 
 @study_program("budgets")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    with checkpoint("budgets", {"exports": settings["exports"]}) as folder, study_run("budgets", settings) as run:
-        models = _models(settings, options_of("budgets"), folder)
-        runs = _runs(models, settings, folder)
-        document = summary(runs, Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
-        run.log(0, numbers({"budgets": document["budgets"]}))
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS / "metrics.json", Budgets, document)
-        run.artifact(RESULTS)
-        _refuse_gaps(runs, models, settings)
+    with open_study("budgets", settings, lasting={"exports": settings["exports"]}) as study:
+        models = _models(settings, options_of("budgets"), study.folder)
+        if runs := study.rows(_commands(models, settings), run_command, _told):
+            document = summary(nested(runs), Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
+            study.run.log(0, numbers({"budgets": document["budgets"]}))
+            RESULTS.mkdir(parents=True, exist_ok=True)
+            write_results(RESULTS / "metrics.json", Budgets, document)
+            study.run.artifact(RESULTS)
 
 
 def _models(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, Path]:
@@ -53,31 +47,14 @@ def _models(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, Path]
     return files | {path.stem: path for path in sorted(exports)}
 
 
-def _runs(models: dict[str, Path], settings: Any, folder: Path) -> dict[str, dict[str, Run]]:
-    """The runs of each model by budget, without those that failed, of which the log has the reason."""
-    wanted, kept = _wanted(models, settings), Kept[Run].as_json(folder)
-    runs: dict[str, dict[str, Run]] = {}
-    with progress_bar("budgets") as on_progress:
-        for done, (name, budget_s) in enumerate(wanted):
-            on_progress(done / len(wanted), f"{name} at {budget_s:g} s")
-            try:
-                found = kept.get_or(f"{name}-{budget_s:g}", partial(run_command, models[name], budget_s))
-            except RLFlowError as error:
-                log.error("%s", error)
-            else:
-                runs.setdefault(name, {})[f"{budget_s:g}"] = found
-    return runs
-
-
-def _wanted(models: Collection[str], settings: Any) -> list[tuple[str, float]]:
+def _commands(models: Mapping[str, Path], settings: Any) -> dict[Key, Command]:
     """Every model at every budget, the short ones of all models before the long one of any."""
     if unknown := [name for name in settings["long_models"] if name not in models]:
         raise InputError(f"long_models names {', '.join(unknown)}: choose among {', '.join(models)}")
     short = [(name, budget_s) for budget_s in settings["budgets_s"] for name in models]
-    return short + [(name, settings["long_s"]) for name in settings["long_models"]]
+    long = [(name, settings["long_s"]) for name in settings["long_models"]]
+    return {(name, f"{budget_s:g}"): Command(models[name], budget_s) for name, budget_s in short + long}
 
 
-def _refuse_gaps(runs: dict[str, dict[str, Run]], models: dict[str, Path], settings: Any) -> None:
-    wanted = _wanted(models, settings)
-    if missing := {name for name, budget_s in wanted if f"{budget_s:g}" not in runs.get(name, {})}:
-        raise RLFlowError(f"without all their runs, to be tried again by the next one: {', '.join(sorted(missing))}")
+def _told(_: object, key: Key, run: Run) -> str:
+    return f"{run['wall_time_s']:.1f} s"

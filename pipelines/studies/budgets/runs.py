@@ -1,6 +1,6 @@
 """Budgets that hold: the wall time of `rlflow optimise`, and what it finds, against the budget that it was given.
 
-    run = run_command(model, budget_s=15.0)       a fresh process with an empty cache of prices
+    run = run_command(Command(model, 15.0))       a fresh process with an empty cache of prices
     document = summary({"bert": {"15": run, ...}}, Allowance(), long="600")
 
 Wall time is that of the whole process, from before Python starts until it has ended: reading and writing are in it. A
@@ -22,13 +22,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from rlflow.errors import RLFlowError
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.schemas.figures import Figure
 
 Run = dict[str, Any]
+Key = tuple[str, str]
+"""Model and budget."""
 Runs = Mapping[str, Mapping[str, Run]]
 """Runs of models by their names, and by their budgets in seconds, written without a point where there is none."""
 
@@ -48,11 +50,18 @@ class Allowance:
         return wall_time_s <= self.factor * budget_s + self.seconds
 
 
-def run_command(model: Path, budget_s: float) -> Run:
+class Command(NamedTuple):
+    """A model to be optimised, and the budget."""
+
+    model: Path
+    budget_s: float
+
+
+def run_command(command: Command) -> Run:
     """Return the figures of `optimise_by_command`, and throw the model away."""
     with scratch_folder() as folder:
-        report, wall_time_s = optimise_by_command(model, folder / "out.onnx", budget_s)
-    return _row(report, wall_time_s, budget_s)
+        report, wall_time_s = optimise_by_command(command.model, folder / "out.onnx", command.budget_s)
+    return _row(report, wall_time_s, command.budget_s)
 
 
 def optimise_by_command(model: Path, output: Path, budget_s: float) -> tuple[dict[str, Any], float]:

@@ -17,40 +17,46 @@ from experiment.results import write_results
 from experiment.tables import cost_accuracy_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, model_file_of, save_prices
-from tracking.run import numbers
+from tracking.run import Run, numbers
 
 from rlflow.cost import price_list
 from rlflow.cost.region_cost import RegionCost
-from rlflow.kept import Kept
 from rlflow.onnx_io import from_onnx
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import ratio
 from studies.cost_accuracy.documents import CostAccuracy
-from studies.program import checkpoint, options_of, study_program, study_run
+from studies.program import open_study, options_of, study_program
 
 RESULTS = Path("data/results/cost_accuracy/metrics.json")
 PRICES = Path("data/prices/zoo.json.gz")
+
+Row = dict[str, Any]
 
 
 @study_program("cost_accuracy")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     option_of = options_of("cost_accuracy")
-    results: dict[str, Any] = {}
-    with checkpoint("cost_accuracy", settings) as folder, study_run("cost_accuracy", settings) as run:
-        rows = Kept[dict[str, Any]].as_json(folder)
-        for name in settings["graphs"]:
-            sections = option_of("graph", name), option_of("cost", settings["cost"])
-            results[name] = rows.get_or(name, partial(_compared, *sections, settings, folder))
-            run.log(0, numbers({name: results[name]}))
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS, CostAccuracy, results)
-        RESULTS.with_name("table.md").write_text(cost_accuracy_table(results))
-        price_list.read(folder / "prices.json").save(PRICES)
-        run.artifact(RESULTS)
+    cost, graphs = option_of("cost", settings["cost"]), settings["graphs"]
+    with open_study("cost_accuracy", settings) as study:
+        compared = partial(_compared, cost, settings, study.folder)
+        if rows := study.rows({(name,): option_of("graph", name) for name in graphs}, compared, _logged):
+            results = {name: row for (name,), row in rows.items()}
+            RESULTS.parent.mkdir(parents=True, exist_ok=True)
+            write_results(RESULTS, CostAccuracy, results)
+            RESULTS.with_name("table.md").write_text(cost_accuracy_table(results))
+            price_list.read(study.folder / "prices.json").save(PRICES)
+            study.run.artifact(RESULTS)
 
 
-def _compared(graph: Any, cost: Any, settings: Any, folder: Path) -> dict[str, Any]:
+def _logged(run: Run, key: tuple[str], row: Row) -> str:
+    """Log a row, and tell it in a few words."""
+    (graph,) = key
+    run.log(0, numbers({graph: row}))
+    return f"{row['difference_percent']:+.1f} %"
+
+
+def _compared(cost: Any, settings: Any, folder: Path, graph: Any) -> Row:
     """Price a graph, then time it against itself."""
     prices, model = folder / "prices.json", model_file_of(graph, folder / "model.onnx")
     cost_model = cost_model_of(cost, prices if prices.exists() else None)

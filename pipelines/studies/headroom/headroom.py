@@ -17,9 +17,8 @@ from experiment.results import read_results, write_results
 from experiment.tables import headroom_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of, cost_model_of, save_prices
-from tracking.run import numbers
+from tracking.run import Run, numbers
 
-from rlflow.cli.progress import progress_bar
 from rlflow.cost import price_list
 from rlflow.cost.base import CostContext
 from rlflow.errors import PriceError
@@ -27,8 +26,7 @@ from rlflow.method import Budget
 from rlflow.show.picture_file import save
 from studies.headroom.cells import Cell, Key, Row, rows, with_rows
 from studies.headroom.documents import Headroom
-from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
-from studies.runner import check_complete, gathered
+from studies.program import OptionOf, graph_files, open_study, options_of, study_program
 
 RESULTS = Path("data/results/headroom")
 PRICES = "prices.json"
@@ -40,23 +38,12 @@ log = logging.getLogger(__name__)
 @study_program("headroom")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    with (
-        checkpoint("headroom", settings) as folder,
-        study_run("headroom", settings) as run,
-        progress_bar("headroom") as on_progress,
-    ):
-        cells = _cells(settings, options_of("headroom"), folder)
-
-        def on_row(key: Key, row: Row) -> str:
-            run.log(0, numbers({"/".join(key): row}))
-            return f"{row['improvement_percent']:.2f} %"
-
-        found = gathered(cells, _rows(cells, settings["processes"], folder), on_row, on_progress)
-        _publish(found)
-        if (kept := folder / PRICES).exists():
+    with open_study("headroom", settings) as study:
+        cells = _cells(settings, options_of("headroom"), study.folder)
+        _publish(study.gathered(cells, _rows(cells, settings["processes"], study.folder), _logged))
+        if (kept := study.folder / PRICES).exists():
             price_list.read(kept).save(Path(settings["prices"]))
-        run.artifact(RESULTS)
-        check_complete(cells, found)
+        study.run.artifact(RESULTS)
 
 
 def _cells(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Cell]:
@@ -121,6 +108,12 @@ def _rows(cells: dict[Key, Cell], processes: int, folder: Path) -> Iterator[tupl
     for measures in (False, True):
         part = {key: cell for key, cell in cells.items() if (cell.cost_model == MEASURED) == measures}
         yield from rows(part, processes=1 if measures else processes, folder=folder)
+
+
+def _logged(run: Run, key: Key, row: Row) -> str:
+    """Log a row, and tell it in a few words."""
+    run.log(0, numbers({"/".join(key): row}))
+    return f"{row['improvement_percent']:.2f} %"
 
 
 def _publish(found: dict[Key, Row]) -> None:

@@ -50,8 +50,8 @@ from studies.learned.cells import (
 )
 from studies.learned.documents import Learned, Summary, Unseen
 from studies.learned.summary import curves, curves_by_prices, summary
-from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
-from studies.runner import check_complete, kept_row
+from studies.program import OptionOf, graph_files, open_study, options_of, study_program
+from studies.runner import kept_row
 
 REPLAYED, REPLAYED_FROM = "replayed", "equality_saturation"
 """The method that takes again the steps of a graph with fewer layers, and the one that has found them."""
@@ -69,24 +69,23 @@ log = logging.getLogger(__name__)
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     with (
-        checkpoint("learned", settings) as folder,
-        study_run("learned", settings) as run,
+        open_study("learned", settings) as opened,
         progress_bar("learned") as on_progress,
     ):
-        study = Study(settings, options_of("learned"), folder)
+        study = Study(settings, options_of("learned"), opened.folder)
         first, others = study.first_units(), study.other_units()
         units, rows = [*first, *others], dict[Key, Row]()
         for done, unit in enumerate(units, start=1):
             found = study.rows(unit, rows)
             rows |= found
-            run.log(0, numbers({"/".join(map(str, key)): _scalars(row) for key, row in found.items()}))
+            opened.run.log(0, numbers({"/".join(map(str, key)): _scalars(row) for key, row in found.items()}))
             on_progress(done / len(units), f"{unit.graph}, seed {unit.seed}: {', '.join(unit.methods)}")
             if done > len(first):
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
         write_results(Path(settings["results"], "unseen.json"), Unseen, study.unseen())
-        run.artifact(Path(settings["results"]))
-        check_complete([key for unit in units for key in unit.keys], rows)
+        opened.run.artifact(Path(settings["results"]))
+        opened.missing.extend(key for unit in units for key in unit.keys if key not in rows)
 
 
 @dataclass(frozen=True)

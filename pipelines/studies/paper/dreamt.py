@@ -1,6 +1,6 @@
 """RLFlow's agent: rollouts, a world model, and a controller that is trained in its dream, from nothing.
 
-    rows = run_cell(DreamtCell(subject, seed=0, ...))        {"rlflow": ..., "dreamt": ..., "tau 0.5": ...}
+    rows = DreamtCell(subject, seed=0, ...).run()        {"rlflow": ..., "dreamt": ..., "tau 0.5": ...}
 
 The controller that the agent acts with is chosen among its snapshots by trials on the graph, as in the experiment
 (`train_controller`); those of the temperatures are not, so that their scores in the dream and in reality are of the

@@ -1,6 +1,6 @@
 """The latencies of what agents have found, against the original and a framework, in both settings of ONNX Runtime.
 
-    rows = run_cell(LatencyCell(subject, seed=0, found={"rlflow": trajectory}, timing=TimingConfig()))
+    rows = LatencyCell(subject, seed=0, found={"rlflow": trajectory}, timing=TimingConfig(), draws=3).run()
 
 Every trajectory is replayed, and the model that comes of it is compared with the original before it is timed. Fresh
 sessions take turns; the original is timed twice, as control. It runs alone on the machine.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,9 +46,6 @@ class Row:
     counts: Mapping[str, int] = field(default_factory=dict)
     trajectory: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -73,16 +70,6 @@ class Cell(Protocol):
     def run(self) -> dict[str, Row]:
         """Return the rows by variant: several where one training serves several."""
         ...
-
-
-def run_cell(cell: Cell) -> dict[str, Any]:
-    """Run a cell; returns its rows as JSON, which `rows_of` reads."""
-    return {variant: row.to_json() for variant, row in cell.run().items()}
-
-
-def rows_of(kept: Mapping[str, Any]) -> dict[str, Row]:
-    """The rows of a cell, from what was kept of it."""
-    return {variant: Row(**row) for variant, row in kept.items()}
 
 
 def method_row(

@@ -1,6 +1,6 @@
 """The work of the study of pass ordering, in pieces of minutes: baselines, an agent by one seed, times.
 
-    run_cell(AgentCell(compiler, "ppo", sources, held_out, config, episode, effort, seed=0))     its `Row` as JSON
+    AgentCell(compiler, "ppo", sources, held_out, config, episode, effort, seed=0).run()     {"ppo": Row(...)}
 
 Cells of a backend share a file of transitions: what one of them has asked of the compiler, the others know.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from rlflow.passes import search
 from rlflow.passes.agents.dreamt import train_in_dream
@@ -49,11 +49,6 @@ class Cell(Protocol):
     def run(self) -> dict[str, Row]:
         """Return the rows by entrant."""
         ...
-
-
-def run_cell(cell: Cell) -> dict[str, Any]:
-    """Run a cell; returns its rows as JSON, which `Row.from_json` reads."""
-    return {entrant: row.to_json() for entrant, row in cell.run().items()}
 
 
 @dataclass(frozen=True)
@@ -171,7 +166,7 @@ class TimedCell:
     found: Mapping[str, tuple[str, ...]]
     timing: TimingConfig
 
-    def run(self) -> dict[str, dict[str, float]]:
+    def run(self) -> dict[str, float]:
         """Milliseconds by entrant, medians of the rounds."""
         timing = self.timing
         with self.compiler.transitions() as transitions:
@@ -181,12 +176,7 @@ class TimedCell:
             payloads = [transitions.payload(key) for key in keys]
             times = transitions.backend.times_ms(payloads, rounds=timing.rounds, runs=timing.runs, seed=timing.seed)
         median_ms = {key: statistics.median(times[place]) for place, key in enumerate(keys)}
-        return {name: {"ms": median_ms[facts.key]} for name, facts in ends.items()}
-
-
-def run_timed(cell: TimedCell) -> dict[str, dict[str, float]]:
-    """Run a cell of times."""
-    return cell.run()
+        return {name: median_ms[facts.key] for name, facts in ends.items()}
 
 
 def _checked(transitions: Transitions, source: str, found: Mapping[str, Found]) -> dict[str, Outcome]:

@@ -1,14 +1,12 @@
-"""The outcomes of one entrant, an agent of one seed or a baseline, on the held-out graphs, as JSON.
+"""The outcomes of one entrant, an agent of one seed or a baseline, on the held-out graphs.
 
 row = Row({"gpt2/step": Outcome(operations=608, tried=24, passes=("algsimp", "cse"))})
-Row.from_json(row.to_json()) == row
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from rlflow.passes.search import Found
 
@@ -43,16 +41,3 @@ class Row:
     curve: tuple[float, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     open_loop: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Row:
-        """Read what `to_json` returned, by way of JSON."""
-        outcomes = {
-            source: Outcome(**{**outcome, "passes": tuple(outcome["passes"])})
-            for source, outcome in written["outcomes"].items()
-        }
-        return cls(outcomes, written["training_s"], tuple(written["curve"]), written["counts"], written["open_loop"])

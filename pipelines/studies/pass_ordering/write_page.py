@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiment.results import read_results, write_results
+from msgspec import convert
 
 from rlflow.atomic_file import written_whole
 from studies.pass_ordering.documents import PassOrdering
@@ -24,10 +25,7 @@ WALKS = "data/results/pass_walks.json"
 
 def figures_of(document: Any) -> dict[str, Any]:
     """The figures of one backend."""
-    rows = {
-        entrant: {int(seed): Row.from_json(row) for seed, row in seeds.items()}
-        for entrant, seeds in document["entrants"].items()
-    }
+    rows = convert(document["entrants"], dict[str, dict[int, Row]], str_keys=True)
     return summary(rows, document["times_ms"], document["held_out"])
 
 

@@ -15,7 +15,7 @@ from rlflow.world_model.match_level.match_level_config import MatchLevelModelCon
 from rlflow.world_model.match_level.trainer import fit_token_model
 from rlflow.world_model.settings import read_config
 from studies.policy.curriculum import units
-from studies.program import checkpoint, options_of, study_program, study_run
+from studies.program import open_study, options_of, study_program
 
 LESSONS = Path("data/policy/lessons")
 POLICY = Path("data/policy/policy")
@@ -30,13 +30,12 @@ def main(config: DictConfig) -> None:
     model_config = read_config(MatchLevelModelConfig, settings["fit"])
     epochs = model_config.encoder_epochs + model_config.epochs
     with (
-        checkpoint("policy_fit", {name: settings[name] for name in SECTIONS}) as folder,
-        study_run("policy_fit", settings) as run,
+        open_study("policy_fit", settings, {name: settings[name] for name in SECTIONS}) as study,
         progress_bar("epochs") as on_progress,
     ):
 
         def on_epoch(epoch: int, metrics: dict[str, float]) -> None:
-            run.log(epoch, metrics)
+            study.run.log(epoch, metrics)
             on_progress((epoch + 1) / epochs, str(epoch + 1))
 
         started = time.perf_counter()
@@ -45,7 +44,7 @@ def main(config: DictConfig) -> None:
             rollouts,
             model_config,
             seed=settings["seed"],
-            checkpoint=folder / "fit.pt",
+            checkpoint=study.folder / "fit.pt",
             on_epoch=on_epoch,
         )
         chains = read_config(ChainConfig, settings["chains"])

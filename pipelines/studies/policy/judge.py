@@ -31,7 +31,7 @@ from rlflow.world_model.match_level.expert_metrics import auc, rule_shares
 from studies.policy.curriculum import Unit, units
 from studies.policy.data_sheet import figures
 from studies.policy.documents import Policy
-from studies.program import checkpoint, options_of, study_program, study_run
+from studies.program import open_study, options_of, study_program
 
 LESSONS = Path("data/policy/lessons")
 POLICY = Path("data/policy/policy")
@@ -47,19 +47,18 @@ def main(config: DictConfig) -> None:
     judging = Judging.of(policy, course, rewrites)
     settled = {"policy": (POLICY / FILE).read_text(), **{name: settings[name] for name in SECTIONS}}
     with (
-        checkpoint("policy_judge", settled) as folder,
-        study_run("policy_judge", settings) as run,
+        open_study("policy_judge", settings, settled) as study,
         progress_bar("lessons") as on_progress,
     ):
-        judged, judgements = {}, Kept[dict[str, Any]].as_json(folder)
+        judged, judgements = {}, Kept[dict[str, Any]].as_json(study.folder)
         for number, unit in enumerate(course):
             judged[unit.lesson.name] = judgements.get_or(unit.lesson.name, partial(judging, unit))
             on_progress((number + 1) / len(course), unit.lesson.name)
 
         document = figures(judged, rewrites)
         write_results(RESULTS, Policy, document)
-        run.log(0, numbers(document))
-        run.artifact(RESULTS)
+        study.run.log(0, numbers(document))
+        study.run.artifact(RESULTS)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ The figures go to data/results/price_search/metrics.json. The machine should be 
 graph that is done is kept until all are, so that a study which was killed goes on where it was.
 """
 
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from tracking.run import Run, numbers
 from rlflow.method import Budget
 from studies.price_search.cases import FROZEN, PREDICTED, Aims, Case, Key, Row, run_case, summary, time_ratio
 from studies.price_search.documents import PriceSearch
-from studies.program import graph_files, options_of, run_cells, study_program
+from studies.program import graph_files, open_study, options_of, study_program
 from studies.search_task import SearchTask
 
 RESULTS = Path("data/results/price_search")
@@ -30,14 +28,13 @@ RESULTS = Path("data/results/price_search")
 @study_program("price_search")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    run_cells(
-        "price_search",
-        settings,
-        partial(_cases, settings),
-        run_case,
-        _logged,
-        partial(_publish, Aims(**settings["aims"])),
-    )
+    with open_study("price_search", settings) as study:
+        if rows := study.rows(_cases(settings, study.folder), run_case, _logged):
+            document = summary(rows, Aims(**settings["aims"]))
+            RESULTS.mkdir(parents=True, exist_ok=True)
+            write_results(RESULTS / "metrics.json", PriceSearch, document)
+            (RESULTS / "table.md").write_text(price_search_table(document))
+            study.run.artifact(RESULTS)
 
 
 def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
@@ -64,11 +61,3 @@ def _logged(run: Run, key: Key, row: Row) -> str:
     share = row[FROZEN]["share_of_measured"][PREDICTED]
     found = "nothing to find" if share is None else f"a share of {share:.3f}"
     return f"{found} in {time_ratio(row, PREDICTED):.3f} of the time"
-
-
-def _publish(aims: Aims, rows: Mapping[Key, Row]) -> Path:
-    document = summary(rows, aims)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS / "metrics.json", PriceSearch, document)
-    (RESULTS / "table.md").write_text(price_search_table(document))
-    return RESULTS

@@ -18,16 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from experiment.results import write_results
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from tracking.declaration import stage_names
-from tracking.provenance import source_tags
-from tracking.run import numbers, open_run
-from tracking.store import open_store
+from tracking.run import numbers
 
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
-from studies.program import checkpoint_of, study_program
+from studies.program import open_study, study_program
 from studies.repro_study.documents import ReproStudy
 from studies.timing_study.trials import beside_busy_loops
 
@@ -40,20 +37,17 @@ _DECIMALS = 1
 @study_program("repro_study")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    folder = checkpoint_of("repro_study", settings)
-    tags = {"stage": "repro_study", **source_tags(Path.cwd(), HydraConfig.get().overrides.task)}
-    with open_run(open_store(), "repro_study", parameters=settings, tags=tags) as run:
-        clones = {name: _cloned(Path(settings["repository"]), folder / name, settings["overrides"]) for name in RUNS}
-        runs = {}
+    with open_study("repro_study", settings) as study:
+        repository, overrides = Path(settings["repository"]), settings["overrides"]
+        clones, runs = {name: _cloned(repository, study.folder / name, overrides) for name in RUNS}, {}
         for name, clone in clones.items():
             with beside_busy_loops(settings["busy_loops"]) if name == "busy" else nullcontext():
                 runs[name] = _run(clone, name) | {"busy_loops": settings["busy_loops"] if name == "busy" else 0}
         results = {"runs": runs, **_compared(*clones.values())}
-        run.log(0, numbers(results))
+        study.run.log(0, numbers(results))
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         write_results(RESULTS, ReproStudy, results)
-        run.artifact(RESULTS)
-    shutil.rmtree(folder)
+        study.run.artifact(RESULTS)
 
 
 def _cloned(repository: Path, clone: Path, overrides: list[str]) -> Path:

@@ -7,8 +7,6 @@ The figures go to data/results/reward_study/metrics.json. A training that is don
 which was killed goes on where it was. It wants a quiet machine.
 """
 
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.environments import RewardConfig
 from rlflow.world_model.settings import read_config
-from studies.program import graph_files, options_of, run_cells, study_program
+from studies.program import graph_files, open_study, options_of, study_program
 from studies.reward_study.cases import Case, Key, Row, TimingConfig, run_case, summary
 from studies.reward_study.documents import RewardStudy
 
@@ -31,7 +29,11 @@ RESULTS = Path("data/results/reward_study")
 @study_program("reward_study")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    run_cells("reward_study", settings, partial(_cases, settings), run_case, _logged, _publish)
+    with open_study("reward_study", settings) as study:
+        if rows := study.rows(_cases(settings, study.folder), run_case, _logged):
+            RESULTS.mkdir(parents=True, exist_ok=True)
+            write_results(RESULTS / "metrics.json", RewardStudy, summary(rows))
+            study.run.artifact(RESULTS)
 
 
 def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
@@ -65,9 +67,3 @@ def _logged(run: Run, key: Key, row: Row) -> str:
     run.log(int(seed), numbers({graph: {reward: row}}))
     ratio = row["latency"]["deployed"]["ratio"]["value"]
     return f"{ratio:.3f} times as fast after {row['training_s']:.0f} s"
-
-
-def _publish(rows: Mapping[Key, Row]) -> Path:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS / "metrics.json", RewardStudy, summary(rows))
-    return RESULTS

@@ -7,8 +7,6 @@ The figures go to data/results/sample_efficiency/metrics.json. A graph and seed 
 that a study which was killed goes on where it was.
 """
 
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from rlflow.world_model.settings import read_config
-from studies.program import graph_files, options_of, run_cells, study_program
+from studies.program import graph_files, open_study, options_of, study_program
 from studies.sample_efficiency.cases import Case, Key, Row, run_case, summary
 from studies.sample_efficiency.documents import SampleEfficiency
 
@@ -32,7 +30,11 @@ RESULTS = Path("data/results/sample_efficiency")
 @study_program("sample_efficiency")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    run_cells("sample_efficiency", settings, partial(_cases, settings), run_case, _logged, _publish)
+    with open_study("sample_efficiency", settings) as study:
+        if rows := study.rows(_cases(settings, study.folder), run_case, _logged):
+            RESULTS.mkdir(parents=True, exist_ok=True)
+            write_results(RESULTS / "metrics.json", SampleEfficiency, summary(rows))
+            study.run.artifact(RESULTS)
 
 
 def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
@@ -68,9 +70,3 @@ def _logged(run: Run, key: Key, row: Row) -> str:
     run.log(int(seed), numbers({graph: row}))
     share = row["share_of_interactions"]
     return "never as good" if share is None else f"as good after {share:.3f} of the real steps"
-
-
-def _publish(rows: Mapping[Key, Row]) -> Path:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS / "metrics.json", SampleEfficiency, summary(rows))
-    return RESULTS

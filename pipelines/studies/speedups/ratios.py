@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
+from rlflow.runtime.timing.latency import countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import Verdict, judge
 from rlflow.schemas.figures import Figure
 from studies.speedups.public_tools import Made
@@ -50,9 +49,7 @@ class RivalTiming:
     retaken: int
 
 
-def time_rivals(
-    original: Path, rivals: Mapping[str, Rival], gate: GateConfig, on_progress: OnProgress | None = None
-) -> RivalTiming:
+def time_rivals(original: Path, rivals: Mapping[str, Rival], gate: GateConfig) -> RivalTiming:
     """Time the original, as deployed, and all rivals, until `gate.rounds` are done or `gate.time_s` is over."""
     twice = {_ORIGINAL: Rival(original)} | dict(rivals)
     sessions = {f"{name}{again}": rival for name, rival in twice.items() for again in ("", " again")}
@@ -65,12 +62,8 @@ def time_rivals(
         dimensions=gate.dimensions,
         left_s=countdown(gate.time_s),
     )
-    rounds: list[Round] = []
     with closing(endless):
-        for each in islice(endless, gate.rounds):
-            rounds.append(each)
-            if on_progress is not None:
-                on_progress(len(rounds) / gate.rounds, f"round {len(rounds)}")
+        rounds = list(islice(endless, gate.rounds))
     times_ms = times_of(rounds)
     pairs = {name: np.stack([times_ms[name], times_ms[f"{name} again"]], axis=1) for name in twice}
     return RivalTiming(

@@ -9,28 +9,21 @@ was killed goes on where it was. The machine should be quiet: everything here is
 """
 
 import os
-import shutil
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiment.results import write_results
 from experiment.tables import speedups_table
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import model_file_of
-from tracking.provenance import source_tags
-from tracking.run import numbers, open_run
-from tracking.store import open_store
+from tracking.run import Run, numbers
 
-from rlflow.cli.progress import progress_bar
-from rlflow.kept import Kept
-from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.scratch import scratch_folder
 from studies.budgets.runs import optimise_by_command
-from studies.program import checkpoint_of, option, study_program
+from studies.program import open_study, options_of, study_program
 from studies.speedups.documents import Speedups
 from studies.speedups.public_tools import Made, run_tool
 from studies.speedups.ratios import Rival, best_tool, is_met, of_report, of_timing, of_tool, summary, time_rivals
@@ -38,57 +31,67 @@ from studies.speedups.ratios import Rival, best_tool, is_met, of_report, of_timi
 RESULTS = Path("data/results/speedups/metrics.json")
 RLFLOW, UNOPTIMISED = "rlflow", "ort_disable_all"
 
+Row = dict[str, Any]
+
 
 @study_program("speedups")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    overrides = HydraConfig.get().overrides.task
-    folder = checkpoint_of("speedups", settings)
-
-    tags = {"stage": "speedups", **source_tags(Path.cwd(), overrides)}
-    rows, kept = dict[str, Any](), Kept[dict[str, Any]].as_json(folder)
-    with open_run(open_store(), "speedups", parameters=settings, tags=tags) as run:
-        for model in settings["models"]:
-            name = model["graph"]
-            graph = option("speedups", overrides, "graph", name)
-            rows[name] = kept.get_or(name, partial(_timed, name, graph, model["target"], settings))
-            run.log(0, numbers({name: rows[name]}))
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        write_results(RESULTS, Speedups, summary(rows, settings["budget_s"]))
-        RESULTS.with_name("table.md").write_text(speedups_table(rows))
-        run.artifact(RESULTS)
-    shutil.rmtree(folder)
+    option_of = options_of("speedups")
+    cells = {
+        (model["graph"],): Cell(option_of("graph", model["graph"]), model["target"]) for model in settings["models"]
+    }
+    with open_study("speedups", settings) as study:
+        if found := study.rows(cells, partial(_timed, settings), _logged):
+            rows = {name: row for (name,), row in found.items()}
+            RESULTS.parent.mkdir(parents=True, exist_ok=True)
+            write_results(RESULTS, Speedups, summary(rows, settings["budget_s"]))
+            RESULTS.with_name("table.md").write_text(speedups_table(rows))
+            study.run.artifact(RESULTS)
 
 
-def _timed(name: str, graph: Any, target: float, settings: Any) -> dict[str, Any]:
-    with progress_bar(name) as on_progress, scratch_folder() as scratch:
-        return _row(graph, target, settings, scratch, on_progress)
+class Cell(NamedTuple):
+    """A model to be made faster, as its section of conf/graph, and the ratio that is aimed at."""
+
+    graph: Any
+    target: float
 
 
-def _row(graph: Any, target: float, settings: Any, folder: Path, on_progress: OnProgress) -> dict[str, Any]:
-    """Everything about one model; the folder is for its file and those that are made of it."""
+def _logged(run: Run, key: tuple[str], row: Row) -> str:
+    """Log a row, and tell it in a few words."""
+    (graph,) = key
+    run.log(0, numbers({graph: row}))
+    return f"{row['ratio']:.3f} times as fast"
+
+
+def _timed(settings: Any, cell: Cell) -> Row:
+    """Everything about one model."""
+    with scratch_folder() as folder:
+        return _row(cell, settings, folder)
+
+
+def _row(cell: Cell, settings: Any, folder: Path) -> Row:
+    """The folder is for the model's file and those that are made of it."""
     gate = GateConfig(**settings["gate"], seed=settings["seed"])
-    original, ours = model_file_of(graph, folder / "original.onnx"), folder / f"{RLFLOW}.onnx"
+    original, ours = model_file_of(cell.graph, folder / "original.onnx"), folder / f"{RLFLOW}.onnx"
     before = os.getloadavg()[0]
-    on_progress(0.0, f"rlflow optimise --budget {settings['budget_s']:g}s")
     report, wall_time_s = optimise_by_command(original, ours, settings["budget_s"])
 
     rivals = {RLFLOW: Rival(ours), UNOPTIMISED: Rival(original, "as_written")}
     made = {UNOPTIMISED: Made(version("onnxruntime"), wall_time_s=0.0)}
     for tool in settings["tools"]:
-        on_progress(0.0, tool)
         made[tool] = run_tool(tool, original, folder / f"{tool}.onnx", draws=gate.draws, seed=gate.seed)
         if not made[tool].failure:
             rivals[tool] = Rival(folder / f"{tool}.onnx")
 
-    timing = time_rivals(original, rivals, gate, on_progress)
+    timing = time_rivals(original, rivals, gate)
     verdict = timing.verdicts[RLFLOW]
     tools = {name: of_tool(each, timing.verdicts.get(name)) for name, each in made.items()}
     return {
         **of_timing(verdict),
         "control_ratio": verdict.control,
-        "target": target,
-        "met": is_met(verdict, target),
+        "target": cell.target,
+        "met": is_met(verdict, cell.target),
         "original_ms": timing.original_ms,
         "rounds": verdict.rounds,
         "rounds_retaken": timing.retaken,

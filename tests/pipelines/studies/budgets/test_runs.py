@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from studies.budgets.documents import Budgets
-from studies.budgets.runs import Allowance, Run, run_command, summary
+from studies.budgets.runs import Allowance, Command, Run, run_command, summary
 
 from rlflow import schemas, zoo
 from rlflow.errors import RLFlowError
@@ -64,7 +64,7 @@ def test_figures_of_runs_that_are_written_down() -> None:
 @pytest.mark.study
 def test_a_run_of_the_command(tmp_path: Path) -> None:
     save_model(zoo.build("tiny_chain"), tmp_path / "model.onnx")
-    found = run_command(tmp_path / "model.onnx", 10.0)
+    found = run_command(Command(tmp_path / "model.onnx", 10.0))
     assert found["improvement_percent"] > 0
     assert found["wall_time_ratio"] == pytest.approx(found["wall_time_s"] / 10.0, abs=1e-3)
     schemas.validate(Budgets, summary({"tiny_chain": {"10": found}}, Allowance(), long="10"))
@@ -75,7 +75,7 @@ def test_a_run_of_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("budget_s", [5.0, 20.0])
 def test_a_budget_holds_where_the_search_would_take_minutes(tmp_path: Path, budget_s: float) -> None:
     save_model(zoo.build("bert", layers=2), tmp_path / "model.onnx")
-    found = run_command(tmp_path / "model.onnx", budget_s)
+    found = run_command(Command(tmp_path / "model.onnx", budget_s))
     assert Allowance().admits(found["wall_time_s"], budget_s)
 
 
@@ -83,4 +83,4 @@ def test_a_budget_holds_where_the_search_would_take_minutes(tmp_path: Path, budg
 def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_text("no model")
     with pytest.raises(RLFlowError, match=r"at 1 s ended with exit code 2: rlflow: .*model\.onnx"):
-        run_command(tmp_path / "model.onnx", 1.0)
+        run_command(Command(tmp_path / "model.onnx", 1.0))

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import convert
 from studies.pass_ordering.cells import (
     AgentCell,
     BaselineCell,
@@ -11,8 +12,6 @@ from studies.pass_ordering.cells import (
     Compiler,
     Effort,
     TimedCell,
-    run_cell,
-    run_timed,
 )
 from studies.pass_ordering.rows import Outcome, Row
 from support.pass_agents import EPISODE, SETTINGS, SMALL
@@ -21,6 +20,7 @@ from support.toy_compiler import announce
 from rlflow.passes.agents.pass_agent_config import PassAgentConfig
 from rlflow.passes.agents.playing import PlayConfig
 from rlflow.passes.environment.rewards import TimingConfig
+from rlflow.schemas import plain
 
 EFFORT = Effort(max_passes=6, beam_width=2, random_episodes=3, play=PlayConfig(episodes=3))
 HELD_OUT = ("cc", "ab")
@@ -35,7 +35,7 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
 
 def test_baselines_find_what_is_known(compiler: Compiler) -> None:
     """The default removes "ab" alone, greedy search never lets "cc" grow, and the others empty both words."""
-    rows = {name: Row.from_json(row) for name, row in run_cell(BaselineCell(compiler, HELD_OUT, EFFORT)).items()}
+    rows = BaselineCell(compiler, HELD_OUT, EFFORT).run()
     left = {name: [row.outcomes[source].operations for source in HELD_OUT] for name, row in rows.items()}
     assert left == {
         "start": [2, 2],
@@ -52,19 +52,18 @@ def test_baselines_find_what_is_known(compiler: Compiler) -> None:
 def test_agents_and_chance_play_on_what_they_were_not_trained_on(compiler: Compiler) -> None:
     config = PassAgentConfig(settings=SETTINGS["maskable_ppo"], **SMALL)
     cell = AgentCell(compiler, "agent", ("cab", "abab"), HELD_OUT, config, EPISODE, EFFORT, seed=1)
-    first = run_cell(cell)["agent"]
-    again = run_cell(cell)["agent"]
-    assert first["outcomes"] == again["outcomes"], "though all transitions are known by now"
-    assert again["counts"]["training_misses"] == 0 < first["counts"]["training_misses"]
-    chance = run_cell(ChanceCell(compiler, HELD_OUT, EPISODE, EFFORT, seed=1))
-    assert chance["random"]["outcomes"]["cc"]["tried"] == 18
-    assert 0 < chance["untrained"]["outcomes"]["cc"]["tried"] < 18, "it asks nothing twice"
-    json.dumps([first, chance])
+    first, again = cell.run()["agent"], cell.run()["agent"]
+    assert first.outcomes == again.outcomes, "though all transitions are known by now"
+    assert again.counts["training_misses"] == 0 < first.counts["training_misses"]
+    chance = ChanceCell(compiler, HELD_OUT, EPISODE, EFFORT, seed=1).run()
+    assert chance["random"].outcomes["cc"].tried == 18
+    assert 0 < chance["untrained"].outcomes["cc"].tried < 18, "it asks nothing twice"
+    assert convert(json.loads(json.dumps(plain(chance))), dict[str, Row]) == chance
 
 
 def test_a_program_that_computes_something_else_is_told_of(compiler: Compiler) -> None:
     cell = ChanceCell(Compiler("wrong-toy", compiler.cache), ("cc",), EPISODE, EFFORT, seed=0)
-    outcome = Row.from_json(run_cell(cell)["random"]).outcomes["cc"]
+    outcome = cell.run()["random"].outcomes["cc"]
     assert outcome != Outcome(outcome.operations, outcome.tried, outcome.passes)
     assert "is not" in outcome.difference
 
@@ -73,4 +72,4 @@ def test_programs_are_timed_in_turns(compiler: Compiler) -> None:
     cell = TimedCell(
         compiler, "cc", {"start": (), "best": ("expand", "swap", "cancel")}, TimingConfig(rounds=3, runs=1)
     )
-    assert run_timed(cell) == {"start": {"ms": 3.0}, "best": {"ms": 1.0}}, "a millisecond and one for each letter"
+    assert cell.run() == {"start": 3.0, "best": 1.0}, "a millisecond and one for each letter"

@@ -20,6 +20,7 @@ from support.documents import sample
 from rlflow.passes.environment.pass_ordering_env import OBSERVATIONS
 from rlflow.passes.environment.rewards import REWARDS
 from rlflow.passes.environment.shaping import POTENTIALS
+from rlflow.schemas import plain
 
 WALKED = {"steps": 40.0, "share": 0.25, "wrong": 0, "failed": 3, "lost": 1, "memory": 1.04}
 """What a walk tells of a compiler, in the order of benchmarks/pass_walks.py."""
@@ -40,7 +41,7 @@ def written(agent: int, beam: int) -> str:
     document = sample(Graphs, backend="xla", held_out={"gpt2": ["gpt2/step"]}, times_ms=times_ms)
     left = {"start": [764], "default": [690], "fixpoint": [608], "chain": [608], "beam": [beam], "ppo": [agent, agent]}
     rows = {name: dict(enumerate(map(row, each))) for name, each in left.items()}
-    document["entrants"] = {name: {str(s): r.to_json() for s, r in each.items()} for name, each in rows.items()}
+    document["entrants"] = plain(rows)
     return page({"xla": summary(rows, {}, document["held_out"])}, {"xla": document}, walks("xla"))
 
 
