@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 from hydra import initialize_config_dir
-from studies.program import checkpoint_of, option
+from studies.program import OpenStudy, checkpoint_of, option
+from tracking.share import Share
+
+from rlflow.errors import RLFlowError
 
 
 @pytest.fixture
@@ -36,6 +39,22 @@ def test_compiled_code_is_no_code(checkout: Path):
     folder = checkpoint_of("headroom", {})
     (checkout / "src/rlflow/search.pyc").write_bytes(b"compiled")
     assert checkpoint_of("headroom", {}) == folder
+
+
+def test_cells_without_a_row_are_named(tmp_path: Path):
+    """And they alone: `b` does not come, and `a` has come."""
+    study = OpenStudy("tiny study", {}, tmp_path, run=None, share=Share())
+    assert study.gathered([("a", 0), ("b", 0)], [(("a", 0), 1)], lambda *_: "") == {("a", 0): 1}
+    with pytest.raises(RLFlowError, match=r"without a result, to be tried again by the next run: b 0$"):
+        study.check_complete()
+
+
+def test_workers_share_the_cells_and_one_alone_publishes(tmp_path: Path):
+    cells = dict(zip([("a", 0), ("b", 0), ("c", 0)], ([2, 1], [4, 3], [6, 5]), strict=True))
+    workers = [OpenStudy("tiny study", {"longest_s": 60.0}, tmp_path, None, Share(*each)) for each in ((1, 2), (0, 1))]
+    rows = [study.rows(cells, sorted, lambda *_: "") for study in workers]
+    assert rows == [{("b", 0): [3, 4]}, {("a", 0): [1, 2], ("b", 0): [3, 4], ("c", 0): [5, 6]}]
+    assert [study.publishes for study in workers] == [False, True]
 
 
 def test_an_option_has_what_it_takes_from_the_program(repository: Path):
