@@ -35,7 +35,6 @@ def main(config: DictConfig) -> None:
         if runs := study.rows(_commands(models, settings), run_command, _told):
             document = summary(nested(runs), Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
             study.run.log(0, numbers({"budgets": document["budgets"]}))
-            RESULTS.mkdir(parents=True, exist_ok=True)
             write_results(RESULTS / "metrics.json", Budgets, document)
             study.run.artifact(RESULTS)
 

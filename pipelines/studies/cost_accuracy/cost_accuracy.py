@@ -42,7 +42,6 @@ def main(config: DictConfig) -> None:
         compared = partial(_compared, cost, settings, study.folder)
         if rows := study.rows({(name,): option_of("graph", name) for name in graphs}, compared, _logged):
             results = {name: row for (name,), row in rows.items()}
-            RESULTS.parent.mkdir(parents=True, exist_ok=True)
             write_results(RESULTS, CostAccuracy, results)
             RESULTS.with_name("table.md").write_text(cost_accuracy_table(results))
             price_list.read(study.folder / "prices.json").save(PRICES)

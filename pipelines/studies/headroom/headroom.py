@@ -120,7 +120,6 @@ def _publish(found: dict[Key, Row]) -> None:
     """Write metrics, table and picture."""
     path = RESULTS / "metrics.json"
     document = with_rows(read_results(path) if path.exists() else {}, found)
-    RESULTS.mkdir(parents=True, exist_ok=True)
     write_results(path, Headroom, document)
     (RESULTS / "table.md").write_text(headroom_table(document))
     save(figures.improvement(document), RESULTS / "improvement.png")

@@ -39,6 +39,5 @@ def main(config: DictConfig) -> None:
         for name, figures, _ in latencies(graphs, lambda _: methods, gate, study.folder):
             results[name] = figures
             study.run.log(0, numbers({name: figures}))
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
         write_results(RESULTS, HeadroomLatency, results)
         study.run.artifact(RESULTS)

@@ -46,7 +46,6 @@ def main(config: DictConfig) -> None:
                 for method, result in found.items()
             }
             study.run.log(0, numbers({name: results[name]}))
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
         write_results(RESULTS, Delivered, results)
         study.run.artifact(RESULTS)
 

@@ -276,7 +276,6 @@ def _publish(rows: Rows, settings: Any) -> None:
         "curves": curves(rows, settings["steps"], most),
         "curves_by_prices": curves_by_prices(rows, settings["price_steps"]),
     }
-    results.mkdir(parents=True, exist_ok=True)
     write_results(results / "metrics.json", Learned, metrics)
     write_results(results / "summary.json", Summary, together)
     (results / "table.md").write_text(learned_table(metrics, together, max(readings)))

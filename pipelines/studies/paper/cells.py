@@ -56,8 +56,7 @@ def _logged(run: Run, key: CellKey, rows: Mapping[str, Row]) -> str:
 
 def _publish(part: str, found: Mapping[Key, Row]) -> None:
     """Write the figures, and the trajectories that the models are made from."""
-    for folder in (RESULTS, FOUND / part):
-        folder.mkdir(parents=True, exist_ok=True)
+    (FOUND / part).mkdir(parents=True, exist_ok=True)
     write_results(RESULTS / f"{part}.json", Paper, summary(found))
     for (graph, variant, seed), row in found.items():
         if row.trajectory is not None:

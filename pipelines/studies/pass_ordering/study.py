@@ -135,5 +135,4 @@ def _publish(backend: str, split: Split, found: Found, times: dict[str, dict[str
         "entrants": found,
         "times_ms": times,
     }
-    RESULTS.mkdir(parents=True, exist_ok=True)
     write_results(RESULTS / f"{backend}.json", Graphs, document)

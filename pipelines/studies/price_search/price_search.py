@@ -31,7 +31,6 @@ def main(config: DictConfig) -> None:
     with open_study("price_search", settings) as study:
         if rows := study.rows(_cases(settings, study.folder), run_case, _logged):
             document = summary(rows, Aims(**settings["aims"]))
-            RESULTS.mkdir(parents=True, exist_ok=True)
             write_results(RESULTS / "metrics.json", PriceSearch, document)
             (RESULTS / "table.md").write_text(price_search_table(document))
             study.run.artifact(RESULTS)

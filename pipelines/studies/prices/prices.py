@@ -141,7 +141,6 @@ def _publish(
         "runtime_version": machine.runtime_version,
         "protocol": machine.pricing_protocol,
     }
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
     write_results(RESULTS, Prices, document)
     with written_whole(REGIONS / "README.md") as draft:
         draft.write_text(data_sheet(document))

@@ -45,7 +45,6 @@ def main(config: DictConfig) -> None:
                 runs[name] = _run(clone, name) | {"busy_loops": settings["busy_loops"] if name == "busy" else 0}
         results = {"runs": runs, **_compared(*clones.values())}
         study.run.log(0, numbers(results))
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
         write_results(RESULTS, ReproStudy, results)
         study.run.artifact(RESULTS)
 

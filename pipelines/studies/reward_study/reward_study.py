@@ -31,7 +31,6 @@ def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     with open_study("reward_study", settings) as study:
         if rows := study.rows(_cases(settings, study.folder), run_case, _logged):
-            RESULTS.mkdir(parents=True, exist_ok=True)
             write_results(RESULTS / "metrics.json", RewardStudy, summary(rows))
             study.run.artifact(RESULTS)
 

@@ -32,7 +32,6 @@ def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     with open_study("sample_efficiency", settings) as study:
         if rows := study.rows(_cases(settings, study.folder), run_case, _logged):
-            RESULTS.mkdir(parents=True, exist_ok=True)
             write_results(RESULTS / "metrics.json", SampleEfficiency, summary(rows))
             study.run.artifact(RESULTS)
 

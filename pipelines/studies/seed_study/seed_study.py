@@ -161,5 +161,4 @@ def _publish(graph: str, row: dict[str, Any]) -> None:
     """Add the seed's row to the results, in place of an older one; rows of an older schema are left behind."""
     results = read_results(RESULTS) if RESULTS.exists() else {}
     rows = [r for r in results.get(graph, []) if r["seed"] != row["seed"] and r.keys() == row.keys()]
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
     write_results(RESULTS, SeedStudy, results | {graph: sorted([*rows, row], key=lambda r: r["seed"])})

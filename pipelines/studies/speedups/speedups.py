@@ -44,7 +44,6 @@ def main(config: DictConfig) -> None:
     with open_study("speedups", settings) as study:
         if found := study.rows(cells, partial(_timed, settings), _logged):
             rows = {name: row for (name,), row in found.items()}
-            RESULTS.parent.mkdir(parents=True, exist_ok=True)
             write_results(RESULTS, Speedups, summary(rows, settings["budget_s"]))
             RESULTS.with_name("table.md").write_text(speedups_table(rows))
             study.run.artifact(RESULTS)

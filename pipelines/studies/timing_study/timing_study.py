@@ -46,7 +46,6 @@ def main(config: DictConfig) -> None:
         results["slower_model_work_ratio"] = layers / settings["slower_layers"]
         results["simulated"] = dict(_simulated(settings, test))
         run.log(0, numbers(results))
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
         write_results(RESULTS, Timing, results)
         run.artifact(RESULTS)
 

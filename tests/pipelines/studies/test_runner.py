@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pytest
 from studies.headroom.cells import Cell, Key, rows
 from studies.runner import gathered
 
