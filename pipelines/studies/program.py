@@ -51,7 +51,7 @@ GROUPS = f"hydra.searchpath=['file://{CONF}']"
 """Where a study's settings find the options of groups, which the experiment's own settings lie beside."""
 
 RUNNING = {"worker", "workers", "processes", "longest_s"}
-"""Settings that say how cells are run, of which no row depends."""
+"""Settings that say how cells are run, on which no row depends."""
 
 _CODE = ("src/rlflow", "pipelines", "conf")
 

@@ -61,6 +61,5 @@ def _publish(part: str, found: Mapping[Key, Row]) -> None:
     for (graph, variant, seed), row in found.items():
         if row.trajectory is not None:
             place = FOUND / part / graph / variant / f"{seed}.json"
-            place.parent.mkdir(parents=True, exist_ok=True)
             with written_whole(place) as draft:
                 draft.write_text(row.trajectory)
