@@ -2,13 +2,13 @@
 
 import dataclasses
 
+from rlflow.agents.graph_level.dream_training import PooledDream, train_in_dream
 from tracking.factories import agent_rules, graph_of
 from tracking.stage import Stage
 
 from experiment.controllers.trainer import DRAWN_VISITS, ControllerTrainer
 from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.graph_level.controller_config import ControllerConfig
-from rlflow.agents.graph_level.dream_training import PooledDream, train_in_dream
 from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.policy_search import judge_on
 from rlflow.agents.scores import mean_improvement_percent

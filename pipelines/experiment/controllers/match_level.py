@@ -4,13 +4,13 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from rlflow.agents.match_level.dream_training import train_in_dream, untrained
 from tracking.factories import graph_of
 from tracking.stage import Stage
 
 from experiment.controllers.trainer import DRAWN_VISITS, ControllerTrainer
 from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
-from rlflow.agents.match_level.dream_training import train_in_dream, untrained
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import real_return

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from rlflow.agents.graph_level.controller import Controller
-from rlflow.agents.graph_level.dream_training import untrained
 from rlflow.agents.policy_search import Player, PolicySearch
 from rlflow.environments.process import Process
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionProcess, SubstitutionState
@@ -86,7 +85,7 @@ class GraphLevelSearch(PolicySearch):
 
     def untrained(self) -> GraphLevelSearch:
         """The same with the controller as it was before its training."""
-        return replace(self, controller=untrained(self.controller.arguments, seed=self.seed))
+        return replace(self, controller=self.controller.untrained(self.controller.arguments, seed=self.seed))
 
     @cached_property
     def _alignment(self) -> RuleAlignment:

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from rlflow.agents.match_level.controller import MatchLevelController
-from rlflow.agents.match_level.dream_training import untrained
 from rlflow.agents.match_level.match_level_process import MatchLevelProcess
 from rlflow.agents.policy_search import Player, PolicySearch
 from rlflow.environments.token_process import TokenProcess
@@ -50,4 +49,4 @@ class MatchLevelSearch(PolicySearch):
 
     def untrained(self) -> MatchLevelSearch:
         """The same with the controller as it was before its training."""
-        return replace(self, controller=untrained(self.controller.arguments, seed=self.seed))
+        return replace(self, controller=self.controller.untrained(self.controller.arguments, seed=self.seed))
