@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from rlflow.agents.match_level.dream_training import MatchLevelDream, train_in_dream
 
 from rlflow.agents.graph_level import dream_training as pooled_training
 from rlflow.agents.graph_level.controller_config import ControllerConfig
-from rlflow.agents.match_level.dream_training import MatchLevelDream, train_in_dream
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.representation.vocabulary import PADDING, Vocabulary

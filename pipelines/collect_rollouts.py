@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 from experiment.documents import CollectRollouts
+from experiment.formulations import formulation_of
+from experiment.formulations.formulation import OnEpisode
 from experiment.results import write_results
-from experiment.rollouts import graph_level, match_level
 from experiment.stage_summaries import of_rollouts, write_summary
 from tracking.factories import cost_model_of, each_priced_graph
 from tracking.share import Share
@@ -22,16 +23,9 @@ from rlflow.cost.base import CostModel
 from rlflow.cost.measured import MeasuredCost
 from rlflow.errors import InputError
 
-WRITE_ROLLOUTS = {"graph_level": graph_level.write_rollouts, "match_level": match_level.write_rollouts}
-OnEpisode = Callable[[int, float, float], None]
-
 
 def play(stage: Stage, share: Share) -> None:
     """Play a worker's share of the episodes on each graph; the stage finds them among its checkpoints."""
-    if stage.settings["formulation"] != "match_level":
-        raise InputError(
-            "workers share episodes over match tokens alone: choose world_model=match_level, or one worker"
-        )
     cost_model = cost_model_of(stage.settings["cost"])
     if isinstance(cost_model, MeasuredCost):
         raise InputError("no two workers measure the same prices: choose cost=predicted, or one worker")
@@ -50,13 +44,13 @@ def collect_rollouts(stage: Stage) -> None:
 
 def _play(stage: Stage, cost_model: CostModel, share: Share) -> None:
     with _watched(stage) as on_episode:
-        match_level.collected(stage, cost_model, on_episode, share)
+        formulation_of(stage.settings).play(stage, cost_model, on_episode, share)
 
 
 def _collect(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> dict[str, Any]:
     """Write the rollouts of one graph; returns their figures."""
     with _watched(stage) as on_episode:
-        figures = WRITE_ROLLOUTS[stage.settings["formulation"]](stage, cost_model, on_episode)
+        figures = formulation_of(stage.settings).write_rollouts(stage, cost_model, on_episode)
     keep_prices()
     return figures | {"steps_per_s": figures["steps"] / figures["wall_time_s"], "seed": stage.seed}
 

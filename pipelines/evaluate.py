@@ -16,9 +16,9 @@ from typing import Any
 
 from experiment import comparison, figures, plot_rows
 from experiment.comparison import Contender, Outcome
-from experiment.controllers import graph_level, match_level
 from experiment.delivery import OPTIMISED, Delivery, delivered, write_models
 from experiment.documents import Evaluate, RulesApplied
+from experiment.formulations import formulation_of
 from experiment.results import read_results, write_results
 from experiment.stage_summaries import of_evaluation, write_summary
 from experiment.tables import evaluation_table
@@ -26,9 +26,8 @@ from tracking.factories import model_of, priced, save_prices
 from tracking.registry import Price, register_onnx
 from tracking.stage import Stage, pipeline_stage
 
-from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.match_level.guide import shipped
-from rlflow.agents.match_level.match_level_search import MatchLevelSearch
+from rlflow.agents.policy_search import WorldModelSearch
 from rlflow.cost.base import CostModel
 from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
@@ -41,11 +40,6 @@ from rlflow.show.picture_file import save
 
 RESULTS = "data/results/evaluate"
 ROUNDS = ("data/results/rounds/first", "data/results")
-Policy = GraphLevelSearch | MatchLevelSearch
-POLICIES: dict[str, Callable[[Stage, CostModel], Policy]] = {
-    "graph_level": graph_level.policy_of,
-    "match_level": match_level.policy_of,
-}
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph
 
 
@@ -126,15 +120,15 @@ def _by_name(applied: Applied, library: Library) -> Applied:
     }
 
 
-def _policy(stage: Stage, cost_model: CostModel) -> Policy:
+def _policy(stage: Stage, cost_model: CostModel) -> WorldModelSearch:
     """The trained controller as an optimiser."""
     section = stage.settings["evaluation"]
     settings = {name: section[name] for name in ("sampled_episodes", "candidates")}
-    policy = POLICIES[stage.settings["formulation"]](stage, cost_model)
+    policy = formulation_of(stage.settings).policy(stage, cost_model)
     return dataclasses.replace(policy, **settings)
 
 
-def _contenders(stage: Stage, cost_model: CostModel, policy: Policy) -> dict[str, Contender]:
+def _contenders(stage: Stage, cost_model: CostModel, policy: WorldModelSearch) -> dict[str, Contender]:
     """The methods of section `evaluation`, and the policy with what its training has cost."""
     contenders = {}
     for name, given in stage.settings["evaluation"]["methods"].items():

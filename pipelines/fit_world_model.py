@@ -5,17 +5,13 @@ from typing import Any
 from experiment import figures, plot_rows
 from experiment.curves import Curves
 from experiment.documents import FitWorldModel, TrainingCurves
+from experiment.formulations import formulation_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_world_model, write_summary
-from experiment.world_models import graph_level, match_level
 from tracking.stage import Stage, pipeline_stage
 
 from rlflow.show.picture_file import save
 from rlflow.world_model.held_out import split_episodes
-
-FITS: dict[str, Any] = {"graph_level": graph_level.GraphLevelFit, "match_level": match_level.MatchLevelFit}
-CURVES = {"graph_level": graph_level.CURVES, "match_level": match_level.CURVES}
-DRAWN = {"graph_level": graph_level.DRAWN, "match_level": match_level.DRAWN}
 
 
 @pipeline_stage
@@ -23,7 +19,8 @@ def fit_world_model(stage: Stage) -> None:
     fits = stage.graphs_at_once(_fit)
     metrics = {graph: found for graph, (found, _) in fits.items()}
     curves = {graph: course for graph, (_, course) in fits.items()}
-    drawn = {graph: _drawn(stage, course) for graph, course in curves.items()}
+    chosen = formulation_of(stage.settings).drawn
+    drawn = {graph: {name: course[name] for name in chosen if name in course} for graph, course in curves.items()}
     write_results(stage.metrics, FitWorldModel, metrics)
     write_summary(stage.summary, of_world_model(metrics))
     write_results(stage.output(f"{stage.results}/curves.json"), TrainingCurves, curves)
@@ -43,10 +40,10 @@ def fit_world_model(stage: Stage) -> None:
 
 def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
     """Fit a world model to the rollouts of one graph; returns its figures and its curves."""
-    formulation = stage.settings["formulation"]
-    fit = FITS[formulation].of(stage)
-    stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "epoch", CURVES[formulation])
-    epochs = fit.config.encoder_epochs + fit.config.epochs
+    formulation = formulation_of(stage.settings)
+    rollouts, config = formulation.rollouts(stage), formulation.config(stage)
+    stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "epoch", formulation.curves)
+    epochs = config.encoder_epochs + config.epochs
     with stage.progress(f"{stage.graph}, epochs") as on_progress:
 
         def on_epoch(epoch: int, metrics: dict[str, float]) -> None:
@@ -55,12 +52,12 @@ def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
             stage.log(epoch, metrics)
             on_progress((epoch + 1) / epochs, str(epoch + 1))
 
-        model = fit.run(stage, on_epoch)
+        model = formulation.fit(stage, rollouts, config, on_epoch)
     training_s = stopwatch.tick()
-    training, held_out = split_episodes(fit.rollouts.episodes, fit.config.held_out_fraction, stage.seed)
+    training, held_out = split_episodes(rollouts.episodes, config.held_out_fraction, stage.seed)
     with stage.progress(f"{stage.graph}, held-out episodes") as on_progress:
         on_progress(0.0, "how far the dream can be trusted")
-        trust = fit.figures(stage, model)
+        trust = formulation.trust(stage, model, rollouts, training, held_out or training)
     metrics = {
         "training_episodes": len(training),
         "held_out_episodes": len(held_out),
@@ -72,10 +69,6 @@ def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
         "seed": stage.seed,
     }
     return metrics, curves.to_json()
-
-
-def _drawn(stage: Stage, curves: dict[str, Any]) -> dict[str, Any]:
-    return {name: curves[name] for name in DRAWN[stage.settings["formulation"]] if name in curves}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Enumerate and verify substitution rules; choose those that an agent of a pooled world model acts with."""
+"""Enumerate and verify substitution rules; choose those that an agent of the graph level acts with."""
 
 import logging
 import time

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from experiment import figures, plot_rows
-from experiment.controllers import graph_level, match_level
 from experiment.documents import TemperatureSweep
+from experiment.formulations import formulation_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_sweep, write_summary
 from tracking.factories import priced, save_prices
@@ -24,7 +24,6 @@ from rlflow.runtime.timing.statistics import estimate
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/temperature_sweep"
-TRAINERS = {"graph_level": graph_level.trainer_of, "match_level": match_level.trainer_of}
 
 
 @pipeline_stage
@@ -46,7 +45,7 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None],
     sweep = stage.settings["sweep"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
-        trainer = TRAINERS[stage.settings["formulation"]](stage, cost_model)
+        trainer = formulation_of(stage.settings).trainer(stage, cost_model)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
     trainings = pool.map(
         _trained,
@@ -61,7 +60,7 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None],
             with open_child(stage.run, name, parameters={"temperature": temperature, "seed": seed}) as child:
                 for number_of_round, metrics in course:
                     child.log(number_of_round, metrics)
-                real = trainer.real_score_percent(training.controller)
+                real = trainer.real_episode(training.controller).score_percent
                 child.log(0, {"dream_score_percent": training.score_percent, "real_score_percent": real})
             scores[temperature].append((training.score_percent, real))
             keep_prices()
@@ -69,7 +68,7 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None],
     return {
         "points": [_point(temperature, scores[temperature], sweep["seeds"]) for temperature in sweep["temperatures"]],
         "random_score_percent": trainer.random_percent,
-        "random_episodes": trainer.random_episodes,
+        "random_episodes": len(trainer.random_percents),
     }
 
 

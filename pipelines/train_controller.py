@@ -5,9 +5,9 @@ from statistics import fmean
 from typing import Any
 
 from experiment import figures, plot_rows
-from experiment.controllers import graph_level, match_level
 from experiment.curves import Curves
 from experiment.documents import TrainController, TrainingCurves
+from experiment.formulations import formulation_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_controller, write_summary
 from tracking.factories import each_priced_graph
@@ -18,7 +18,6 @@ from rlflow.schemas.figures import Figure
 from rlflow.show.picture_file import save
 from rlflow.trajectory import record
 
-TRAINERS = {"graph_level": graph_level.trainer_of, "match_level": match_level.trainer_of}
 CURVES = {
     "return_percent": "% in the dream",
     "best_return_percent": "% in the dream",
@@ -55,7 +54,7 @@ def _train(
     settings = stage.settings["controller"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
-        whole = TRAINERS[stage.settings["formulation"]](stage, cost_model)
+        whole = formulation_of(stage.settings).trainer(stage, cost_model)
     trainer = whole.shortened(settings["training_share"], settings["dream"]["temperature"])
     with stage.progress(f"{stage.graph}, updates") as on_progress:
 

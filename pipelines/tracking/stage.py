@@ -241,6 +241,10 @@ def _undivided(stage: Stage, share: Share) -> None:
 
 
 def _program(function: Function, work: Work) -> Callable[[], None]:
+    script = Path(
+        inspect.getfile(inspect.unwrap(function))
+    )  # where joblib takes the function, nothing tells of its file
+
     @functools.wraps(function)
     def task(config: DictConfig) -> float | None:
         job = HydraConfig.get()
@@ -253,6 +257,7 @@ def _program(function: Function, work: Work) -> Callable[[], None]:
         return run_stage(
             function,
             config,
+            script=script,
             root=root,
             output_root=output_root,
             overrides=overrides,
@@ -268,6 +273,7 @@ def run_stage(
     function: Function,
     config: DictConfig,
     *,
+    script: Path,
     root: Path,
     output_root: Path,
     overrides: list[str],
@@ -278,8 +284,8 @@ def run_stage(
 
     Returns what the function returns.
 
-    processes: graphs that it may work on at a time. A worker among several runs `work` instead, of which the checkpoint
-    alone is left.
+    script: the file of the function. processes: graphs that it may work on at a time. A worker among several runs
+    `work` instead, of which the checkpoint alone is left.
     """
     share = Share(config.get("worker", 0), config.get("workers", 1))
     name_here = name_in_round(function.__name__, config.get("round", ""), root)
@@ -289,7 +295,7 @@ def run_stage(
     everything: Any = OmegaConf.to_container(config, resolve=True)
     settings = settings_of(declaration.sections, everything)
 
-    code = digest_of(Path(inspect.getfile(inspect.unwrap(function))), root)
+    code = digest_of(script, root)
     run_of = fingerprint(settings, code, content=named_content(declaration.dependencies, root))
     checkpoint = main_root() / ".checkpoints" / declaration.name / run_of
     staging = output_root / ".staging" / declaration.name

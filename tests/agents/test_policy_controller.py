@@ -16,13 +16,9 @@ class Logits:
         return PointerDistribution.of(observation, torch.zeros(len(observation), 1), present)
 
 
-class Controller(PolicyController):
-    policy = Logits()
-
-
 def test_it_acts_on_one_and_on_many() -> None:
     observation = np.array([[[1.0, 2.0], [-1.0, -2.0]], [[5.0, 2.0], [0.5, 0.0]]], np.float32)
-    controller = Controller()
+    controller = PolicyController(Logits(), None)
     assert controller.act(observation).tolist() == [[1, 2], [0, 0]]
     assert controller.choose(observation[0, 0]) == controller.act(observation[0, 0]).item() == 1
     drawn = {controller.choose(observation[1, 1], torch.Generator().manual_seed(seed)) for seed in range(40)}
@@ -30,4 +26,4 @@ def test_it_acts_on_one_and_on_many() -> None:
 
 
 def test_the_likeliest_are_choices_alone() -> None:
-    assert Controller().likeliest(np.array([-1.0, 2.0, 0.5], np.float32), 2) == [1, 2]
+    assert PolicyController(Logits(), None).likeliest(np.array([-1.0, 2.0, 0.5], np.float32), 2) == [1, 2]

@@ -47,7 +47,8 @@ def test_two_workers_collect_what_one_does(root: Path, repository: Path, tmp_pat
 
     collect(alone)
     collect(shared, *JOBLIB)
-    episodes = sorted((shared / ".checkpoints/collect_rollouts@first").glob("*/graphs/bert_tiny/episodes/episode-*"))
+    checkpoints = shared / ".checkpoints/collect_rollouts@first"
+    episodes = sorted(checkpoints.glob("*/graphs/bert_tiny/episodes/*/episode-*"))
     assert [path.name for path in episodes] == [f"episode-{number}" for number in range(5)]
     assert not list(shared.rglob(f"{FIRST}/rollouts")), "neither here nor in multirun/"
 
@@ -56,7 +57,7 @@ def test_two_workers_collect_what_one_does(root: Path, repository: Path, tmp_pat
     assert archive(shared) == archive(alone)
     assert figures(shared) == figures(alone)
     assert check_results(shared / "data/results") == []
-    assert not list((shared / ".checkpoints/collect_rollouts@first").iterdir()), "nothing to go on from"
+    assert not list(checkpoints.iterdir()), "nothing to go on from"
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from torch import nn
 
 from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig, collect
+from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.graph_level.controller_config import ControllerConfig
-from rlflow.agents.graph_level.dream_training import PooledDream
-from rlflow.agents.graph_level.dream_training import train_in_dream as train_pooled
+from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.agents.maskable_ppo import train_policy
 from rlflow.agents.match_level.cma_es import evolve
 from rlflow.agents.match_level.linear_pointer import LinearPointer
@@ -131,8 +131,8 @@ def ppo_in_the_pooled_dream(place: Path | None, on_step: OnStep, **changes: Any)
         model = GraphLevelModel(WorldModelArguments.of(_rollouts(), world_models.SMALL)).eval().requires_grad_(False)
     config = ControllerConfig(**vars(_PPO), width=16, rule_embedding=4)
     settings = {"seed": 0, "dream": GraphLevelDreamConfig(num_envs=8, max_steps=12)} | changes
-    dream = PooledDream.of(model, _rollouts(), settings["dream"])
-    training = train_pooled(dream, config, seed=settings["seed"], checkpoint=place, on_round=on_step)
+    dream = GraphLevelDream.of(model, _rollouts(), settings["dream"])
+    training = train_in_dream(dream, config, seed=settings["seed"], checkpoint=place, on_round=on_step)
     return _weights(training.controller.policy)
 
 
@@ -142,7 +142,7 @@ _EVOLUTION = CmaEsConfig(generations=4, population=6, generations_per_trial=2)
 def evolution(place: Path | None, on_step: OnStep, **changes: Any) -> bytes:
     """Evolve a linear controller."""
     settings = {"config": _EVOLUTION, "seed": 0, "fingerprint": "toy"} | changes
-    return _weights(evolve(KindDream(), LinearPointer(2), **settings, checkpoint=place, on_generation=on_step))
+    return _weights(evolve(KindDream(), LinearPointer(2), **settings, checkpoint=place, on_update=on_step))
 
 
 def training_on_a_graph(place: Path | None, on_step: OnStep, **changes: Any) -> bytes:

@@ -9,7 +9,7 @@ from functools import partial
 
 from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.candidate_search import CandidateSearch
-from rlflow.agents.candidates.controller import CandidateController, untrained_controller
+from rlflow.agents.candidates.controller import CandidateController
 from rlflow.agents.candidates.training import train_on_candidates
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
 from rlflow.method import Budget
@@ -45,7 +45,7 @@ class CandidatesCell:
     def run(self) -> dict[str, Row]:
         trained = _trained(self.subject, self.training, self.seed)
         alone = _policy(trained.controller, self.subject)
-        untrained = _policy(untrained_controller(trained.controller.arguments, self.seed), self.subject)
+        untrained = _policy(CandidateController.untrained(trained.controller.arguments, seed=self.seed), self.subject)
         curves = {"return_percent": trained.returns, "trial_percent": trained.trials}
 
         graph, prices, rules = self.subject.graph(), self.subject.prices(), library.load()

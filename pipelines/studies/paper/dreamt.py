@@ -18,8 +18,9 @@ from functools import partial
 
 import numpy as np
 
+from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.match_level.chain import FittedWorld
-from rlflow.agents.match_level.dream_training import MatchLevelDream, train_in_dream
+from rlflow.agents.match_level.dream import MatchLevelDream
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import real_return

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlflow.agents.collection import CollectionConfig, collect
+from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.graph_level.controller_config import ControllerConfig
-from rlflow.agents.graph_level.dream_training import PooledDream, train_in_dream
+from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.policy_search import judge_on
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
@@ -49,7 +50,7 @@ class GraphLevelCell:
         env = SubstitutionEnv(graph, rules, prices, config=self.environment)
         rollouts = collect(env, self.collection, seed=self.seed).rollouts(env)
         model = fit_world_model(rollouts, self.world_model, seed=self.seed)
-        dream, rewriter = PooledDream.of(model, rollouts, self.dream), Rewriter(rules.rules)
+        dream, rewriter = GraphLevelDream.of(model, rollouts, self.dream), Rewriter(rules.rules)
 
         def alone(controller: Controller) -> GraphLevelSearch:
             return GraphLevelSearch(

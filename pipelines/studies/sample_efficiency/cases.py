@@ -27,8 +27,8 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
+from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.match_level.chain import FittedWorld
-from rlflow.agents.match_level.dream_training import train_in_dream
 from rlflow.agents.match_level.model_free import train_and_try
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_return

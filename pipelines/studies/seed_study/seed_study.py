@@ -22,9 +22,10 @@ from tracking.store import open_store
 from tracking.sweep import PARENT_VARIABLE
 
 from rlflow.agents.collection import CollectionConfig, collect
+from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.graph_level.controller_config import ControllerConfig
-from rlflow.agents.graph_level.dream_training import PooledDream, train_in_dream, untrained
+from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.policy_search import judge_on
 from rlflow.agents.scores import best_improvement_percent
@@ -115,10 +116,10 @@ def _learned(
         )
 
     judge = judge_on(graph, partial(optimiser, episodes=0, candidates=1))
-    training = train_in_dream(PooledDream.of(model, rollouts, dream), ppo, seed=seed, on_round=run.log, judge=judge)
+    training = train_in_dream(GraphLevelDream.of(model, rollouts, dream), ppo, seed=seed, on_round=run.log, judge=judge)
     training_s = time.perf_counter() - started
 
-    initial = untrained(training.controller.arguments, seed=seed)
+    initial = Controller.untrained(training.controller.arguments, seed=seed)
 
     def find(controller: Controller, candidates: int) -> OptimisationResult:
         return optimiser(controller, evaluation["sampled_episodes"], candidates).optimise(graph, Budget())

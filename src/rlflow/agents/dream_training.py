@@ -1,18 +1,58 @@
-"""Train a controller in a dream, and score it there beside the network that it began as."""
+"""Train a controller in a dream, and score it there beside the network that it began as.
+
+training = train_in_dream(GraphLevelDream.of(model, rollouts, GraphLevelDreamConfig()), ControllerConfig(), seed=0)
+training = train_in_dream(world.dream(rollouts, MatchLevelDreamConfig()), CmaEsConfig(), seed=0)
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
 
-import torch
 from torch import nn
 
+from rlflow.agents.maskable_ppo import OnUpdate
+from rlflow.agents.policy_controller import PolicyController
+from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Judge, Selection
+from rlflow.world_model.dream_env import DreamEnv
 
-Controller = TypeVar("Controller")
-Network = TypeVar("Network", bound=nn.Module)
+Controller = TypeVar("Controller", bound=PolicyController)
+
+
+@dataclass(frozen=True)
+class Dream(ABC, Generic[Controller]):
+    """A fitted world model, and the states in which dreams of it begin; a subclass has those of its formulation."""
+
+    model: Any
+    starts: Any
+    config: Any
+
+    def at(self, temperature: float) -> Self:
+        """Return the same dream at another temperature."""
+        return replace(self, config=replace(self.config, temperature=temperature))
+
+    @abstractmethod
+    def from_start(self) -> Self:
+        """Return the same dream, where all begin where real episodes do."""
+
+    @abstractmethod
+    def env(self, *, seed: int) -> DreamEnv:
+        """Return the dream as a batch of environments."""
+
+    @abstractmethod
+    def untrained(self, config: Any, *, seed: int) -> Controller:
+        """Return a controller that sees by this world model, before the training that the config sets."""
+
+    @abstractmethod
+    def training(self, beginner: Controller, *, seed: int) -> Callable[..., nn.Module]:
+        """Return what trains a network like the beginner's in this dream.
+
+        It takes the options `on_update`, `checkpoint` and `selection` of `train_policy`.
+        """
 
 
 @dataclass(frozen=True)
@@ -28,25 +68,36 @@ class DreamTraining(Generic[Controller]):
     rewrites: int
 
 
-def train_and_score(
-    train: Callable[[Selection[Network] | None], Network],
-    controller_of: Callable[[Network], Controller],
-    untrained: Controller,
-    score: Callable[[Controller], float],
-    judge: Judge[Controller] | None,
+def train_in_dream(
+    dream: Dream[Controller],
+    config: Any,
+    *,
+    seed: int,
+    checkpoint: Path | None = None,
+    on_round: OnUpdate | None = None,
+    judge: Judge[Controller] | None = None,
 ) -> DreamTraining[Controller]:
-    """Train a network and score the controller that it makes; only the judge, if there is one, takes real steps.
+    """Train by what the config is of, PPO or evolution; only the judge, if there is one, takes real steps.
 
-    train: returns the trained network, the best of its snapshots if it is given a selection to try them with.
+    on_round: called after every update of PPO, or after every generation, with its number and its metrics.
     """
-    selection = Selection[Network](lambda network: judge(controller_of(network))) if judge is not None else None
-    controller = controller_of(train(selection))
+    beginner = dream.untrained(config, seed=seed)
+
+    def controller_of(network: nn.Module) -> Controller:
+        return replace(beginner, policy=network)
+
+    selection = Selection[nn.Module](lambda network: judge(controller_of(network))) if judge is not None else None
+    train = dream.training(beginner, seed=seed)
+    controller = controller_of(train(on_update=on_round, checkpoint=checkpoint, selection=selection))
+    score_percent, untrained_percent = (dream_score(dream, one, seed=seed) for one in (controller, beginner))
     rewrites = selection.rewrites if selection is not None else 0
-    return DreamTraining(controller, score(controller), score(untrained), rewrites)
+    return DreamTraining(controller, score_percent, untrained_percent, rewrites)
 
 
-def untrained_network(new_network: Callable[[], Network], *, seed: int) -> Network:
-    """A network before training, frozen, always the same for a seed; torch's own generator is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return new_network().eval().requires_grad_(False)
+def dream_score(dream: Dream[Controller], controller: Controller, *, seed: int) -> float:
+    """Mean return, in percent, of one episode in each of the batch's dreams.
+
+    The dreams begin where real episodes do, and the controller takes its most probable actions. Over match tokens its
+    real side is the return of such an episode on the graph (`real_env.real_return`).
+    """
+    return mean_return(dream.from_start().env(seed=seed), controller.act)

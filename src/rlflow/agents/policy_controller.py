@@ -1,24 +1,56 @@
-"""A trained policy, as it is asked from outside."""
+"""A trained policy, as it is asked from outside, stored and read."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import nn
+
+from rlflow.world_model.bundle import CONTROLLER, Arguments
 
 
-class Policy(Protocol):
-    """Anything that gives a distribution over choices and terminate at observations (B, size)."""
+class PolicyArguments(Arguments, ABC):
+    """All that is needed to build the network again; stored as JSON beside the weights."""
 
-    def distribution(self, observation: Tensor) -> Any: ...
+    @abstractmethod
+    def new_policy(self) -> nn.Module:
+        """Return an untrained policy of the right shape."""
 
 
+@dataclass(frozen=True)
 class PolicyController:
-    """The controller of a policy; a subclass has the policy."""
+    """A policy and what it was made of; a subclass says which, and how its arguments are read.
 
-    policy: Policy
+    policy: a network with `distribution`, that over choices and terminate at observations (B, size).
+    """
+
+    policy: Any
+    arguments: Any
+    arguments_kind: ClassVar[type[PolicyArguments]]
+
+    @classmethod
+    def untrained(cls, arguments: PolicyArguments, *, seed: int) -> Self:
+        """Return the controller before training, always the same for a seed: the baseline of a score.
+
+        Its network is frozen, and torch's own generator is left as it was.
+        """
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return cls(arguments.new_policy().eval().requires_grad_(False), arguments)
+
+    def save(self, folder: Path) -> None:
+        """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
+        CONTROLLER.save(self.policy, self.arguments, folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save` wrote. Raises InputError where the folder holds no controller."""
+        return cls(*CONTROLLER.load(folder, cls.arguments_kind, lambda arguments: arguments.new_policy()))
 
     @torch.no_grad()
     def act(

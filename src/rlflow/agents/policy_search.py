@@ -135,6 +135,18 @@ class PolicySearch(Search):
         return likeliest + [(generator, self.candidates)] * self.sampled_episodes
 
 
+@dataclass(frozen=True)
+class WorldModelSearch(PolicySearch):
+    """A policy that sees graphs through a world model, which it was trained in the dream of."""
+
+    world_model: Any
+    controller: Any
+
+    def untrained(self) -> Self:
+        """Return the same with the controller as it was before its training."""
+        return replace(self, controller=self.controller.untrained(self.controller.arguments, seed=self.seed))
+
+
 def _followed(search: Search, work: Workspace, state: State) -> State:
     """Return what another search makes of a state, on the same account, as a state on the way from there."""
     inside = search.inside(state.graph, work.ledger)

@@ -20,11 +20,6 @@ def mean_return(env: VecEnv, act: Callable[[Any], np.ndarray]) -> float:
     return float(returns.mean())
 
 
-def mean_improvement_percent(episodes: Sequence[Episode]) -> float:
-    """The mean, over episodes, of the improvement of the best graph met, which is what one episode would deliver."""
-    return float(np.mean([100.0 - episode.cost.min() for episode in episodes]))
-
-
 def best_improvement_percent(episodes: Sequence[Episode]) -> float:
     """The improvement of the best graph met in any of the episodes."""
     return float(max(100.0 - episode.cost.min() for episode in episodes))

@@ -23,7 +23,7 @@ from rlflow.errors import InputError
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.factory import make_search
-from rlflow.world_model.graph_level.model import GraphLevelModel, is_pooled
+from rlflow.world_model.graph_level.model import GraphLevelModel, is_graph_level
 from rlflow.world_model.match_level.model import MatchLevelModel
 
 Policy = GuidedChains | PolicySearch
@@ -76,9 +76,9 @@ def experiment_policy(
     graph = trained_on or next(iter(trained), "")
     world, policy = folder / "world_models" / graph, folder / "policies" / graph
     try:
-        if is_pooled(world):
-            pooled = _pooled(library, cost_model, GraphLevelModel.load(world), Controller.load(policy), horizon, seed)
-            return pooled.after_greedy()
+        if is_graph_level(world):
+            parts = GraphLevelModel.load(world), Controller.load(policy)
+            return _graph_level(library, cost_model, *parts, horizon, seed).after_greedy()
         model, controller = MatchLevelModel.load(world), MatchLevelController.load(policy)
     except InputError as error:
         raise InputError(
@@ -90,10 +90,10 @@ def experiment_policy(
     return tokens.after_greedy()
 
 
-def _pooled(
+def _graph_level(
     library: Library, cost_model: CostModel, model: GraphLevelModel, controller: Controller, horizon: int, seed: int
 ) -> GraphLevelSearch:
-    """The policy of a pooled world model, which acts with those of its rules that the library has."""
+    """The policy of a world model of the graph level, which acts with those of its rules that the library has."""
     known = [i for i in model.arguments.rule_ids if any(r.id == i for r in library.rules)]
     rules = library.select(known)
     environment = EnvironmentConfig(max_locations=model.arguments.max_locations, max_steps=horizon)

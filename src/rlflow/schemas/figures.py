@@ -9,8 +9,10 @@ A figure is a type with its bounds and with how it is the same when it is comput
 a field describes it, here and in the JSON Schema.
 """
 
+import copyreg
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from functools import partial
 from operator import methodcaller
 from typing import Annotated, Any, ClassVar, Literal, dataclass_transform
 
@@ -59,6 +61,14 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
 def plain(document: Any) -> Any:
     """Return a document as dictionaries with textual keys, lists and scalars; keys that are absent are left out."""
     return to_builtins(document, str_keys=True, enc_hook=methodcaller("item"))  # what numpy calls its scalars' values
+
+
+def _pickled(meta: Meta) -> tuple[partial[Meta], tuple[()]]:
+    return partial(Meta, **dict(meta.__rich_repr__())), ()
+
+
+# Joblib gives its processes a stage together with the types that this names, and msgspec pickles none.
+copyreg.pickle(Meta, _pickled)
 
 
 def _reproduces(kind: Kind) -> Meta:

@@ -5,9 +5,10 @@ import pytest
 import torch
 from support.token_env import TokenEnv, collect
 
+from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.graph_level.controller_config import ControllerConfig
-from rlflow.agents.graph_level.dream_training import PooledDream, train_in_dream
+from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.agents.random_agent import RandomAgent
 from rlflow.agents.selection import Trial
 from rlflow.world_model.graph_level.diagnostics import open_loop
@@ -70,7 +71,7 @@ def test_a_controller_trained_in_the_dream_reaches_ninety_percent_of_the_optimum
         scores.append(act_in_reality(model, controller, env))
         return Trial(scores[-1], HORIZON)
 
-    dream = PooledDream.of(model, rollouts, GraphLevelDreamConfig(max_steps=HORIZON))
+    dream = GraphLevelDream.of(model, rollouts, GraphLevelDreamConfig(max_steps=HORIZON))
     training = train_in_dream(dream, ControllerConfig(), seed=0, judge=in_reality)
     improvement = act_in_reality(model, training.controller, env)
     assert improvement >= 0.9 * env.optimum

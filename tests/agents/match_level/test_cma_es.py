@@ -52,7 +52,7 @@ def test_the_same_seed_evolves_the_same_weights_and_leaves_numpys_generator_alon
 
 def test_every_generation_is_reported():
     reports: dict[int, dict[str, float]] = {}
-    evolved(on_generation=reports.__setitem__)
+    evolved(on_update=reports.__setitem__)
     assert sorted(reports) == [1, 2, 3, 4, 5, 6]
     for metrics in reports.values():
         assert metrics["return_percent"] <= metrics["best_return_percent"] <= KindDream.BEST
@@ -72,7 +72,7 @@ def test_the_best_snapshot_is_kept_also_after_an_interruption(tmp_path: Path):
             raise Interrupted
 
     with pytest.raises(Interrupted):
-        evolved(checkpoint=tmp_path / "c", selection=Selection(judge), on_generation=interrupt)
+        evolved(checkpoint=tmp_path / "c", selection=Selection(judge), on_update=interrupt)
     selection = Selection[LinearPointer](judge)
     kept = evolved(checkpoint=tmp_path / "c", selection=selection).state_dict()
     matches = [all(torch.equal(kept[name], weights[name]) for name in kept) for weights in shown]

@@ -6,8 +6,7 @@ import torch
 from support.formulations import token_model
 from support.token_worlds import small_process, small_token_rollouts
 
-from rlflow.agents.match_level.controller import MatchLevelControllerArguments
-from rlflow.agents.match_level.dream_training import untrained
+from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig, final_graph, real_episodes, real_return
 from rlflow.world_model.match_level.dream_env import MatchLevelDreamEnv
@@ -44,7 +43,7 @@ def test_the_return_of_a_controller_is_what_its_episode_saves() -> None:
     """And the graph in which that episode ends costs so much less."""
     model, process = token_model(), small_process()
     config = MatchLevelControllerConfig(width=8, terminate_bias=-20.0)
-    controller = untrained(MatchLevelControllerArguments.of(model, config), seed=0)
+    controller = MatchLevelController.untrained(MatchLevelControllerArguments.of(model, config), seed=0)
     trial = real_return(process, model, controller, 5)
     assert trial.rewrites == 5
     last = final_graph(process, model, controller, 5)

@@ -1,5 +1,6 @@
 """A project of two stages, for real DVC, Hydra and MLflow, without anything that takes time."""
 
+import inspect
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -119,6 +120,7 @@ def start(project: Path, store_root: Path) -> Callable:
     """Run a function as a stage of the project, its outputs in the project."""
 
     def start(function: Callable[[Stage], Any], config: DictConfig = CONFIG, **options: Any) -> Any:
-        return run_stage(function, config, root=project, output_root=project, overrides=[], **options)
+        script = Path(inspect.getfile(inspect.unwrap(function)))
+        return run_stage(function, config, script=script, root=project, output_root=project, overrides=[], **options)
 
     return start

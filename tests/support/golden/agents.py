@@ -12,15 +12,14 @@ from tempfile import TemporaryDirectory
 from rlflow.agents.candidates.candidate_search import CandidateSearch
 from rlflow.agents.candidates.controller import CandidateController
 from rlflow.agents.candidates.training import train_on_candidates
-from rlflow.agents.dream_training import DreamTraining
+from rlflow.agents.dream_training import DreamTraining, train_in_dream
 from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.graph_level.controller_config import ControllerConfig
-from rlflow.agents.graph_level.dream_training import PooledDream
-from rlflow.agents.graph_level.dream_training import train_in_dream as train_in_pooled_dream
+from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.match_level import baselines, guide
 from rlflow.agents.match_level.controller import MatchLevelController
-from rlflow.agents.match_level.dream_training import MatchLevelDream, train_in_dream
+from rlflow.agents.match_level.dream import MatchLevelDream
 from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
@@ -83,9 +82,9 @@ def _token_training(config: MatchLevelControllerConfig | CmaEsConfig) -> DreamTr
 
 @cache
 def _pooled_training() -> DreamTraining[Controller]:
-    dream = PooledDream.of(pooled_world(), pooled().rollouts(pooled_env()), POOLED_DREAM)
+    dream = GraphLevelDream.of(pooled_world(), pooled().rollouts(pooled_env()), POOLED_DREAM)
     judge = judge_on(pooled_env().graph, _pooled_player)
-    return train_in_pooled_dream(dream, POOLED_PPO, seed=SEED, judge=judge)
+    return train_in_dream(dream, POOLED_PPO, seed=SEED, judge=judge)
 
 
 @cache

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -12,12 +11,10 @@ from gymnasium import spaces
 from rlflow.agents.candidates.candidate_config import CandidateNetworkConfig
 from rlflow.agents.candidates.candidate_policy import CandidatePolicy
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
-from rlflow.agents.dream_training import untrained_network
-from rlflow.agents.policy_controller import PolicyController
+from rlflow.agents.policy_controller import PolicyArguments, PolicyController
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
 from rlflow.representation.candidate_arrays import CandidateWriter, todays_candidate_vocabulary
 from rlflow.representation.vocabulary import Vocabulary
-from rlflow.world_model.bundle import CONTROLLER, Arguments
 
 _STATES = 64  # that a policy remembers where it only acts
 NAMES = spaces.Box(np.iinfo(np.int64).min, np.iinfo(np.int64).max, (1,), np.int64)
@@ -25,8 +22,8 @@ NAMES = spaces.Box(np.iinfo(np.int64).min, np.iinfo(np.int64).max, (1,), np.int6
 
 
 @dataclass(frozen=True)
-class CandidateControllerArguments(Arguments):
-    """All that is needed to build the network again; stored as JSON beside the weights.
+class CandidateControllerArguments(PolicyArguments):
+    """The reading of graphs, the choice of candidates, and the settings of a network.
 
     vocabulary: what it reads graphs in. library_hash: the rules of its training. episodes: how candidates are chosen.
     """
@@ -60,21 +57,8 @@ class CandidateController(PolicyController):
 
     policy: CandidatePolicy
     arguments: CandidateControllerArguments
+    arguments_kind: ClassVar = CandidateControllerArguments
 
     def scale(self, process: CandidateProcess) -> PriceScale | None:
         """Return the scale in which the policy sees the prices of a process; None if it does not see any."""
         return PriceScale.of(process) if self.arguments.network.priced else None
-
-    def save(self, folder: Path) -> None:
-        """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
-        CONTROLLER.save(self.policy, self.arguments, folder)
-
-    @classmethod
-    def load(cls, folder: Path) -> CandidateController:
-        """Read what `save` wrote. Raises InputError where the folder holds no controller."""
-        return cls(*CONTROLLER.load(folder, CandidateControllerArguments, CandidateControllerArguments.new_policy))
-
-
-def untrained_controller(arguments: CandidateControllerArguments, seed: int) -> CandidateController:
-    """Return a controller that has learned nothing, whose weights the seed draws; training is compared with it."""
-    return CandidateController(untrained_network(arguments.new_policy, seed=seed), arguments)

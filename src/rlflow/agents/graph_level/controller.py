@@ -1,8 +1,7 @@
 """C: a trained policy that acts on (z, h, counts, cost), in a dream and on real graphs alike."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -10,16 +9,15 @@ from gymnasium import spaces
 
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.agents.graph_level.factored_policy import FactoredPolicy
-from rlflow.agents.policy_controller import PolicyController
+from rlflow.agents.policy_controller import PolicyArguments, PolicyController
 from rlflow.nn.masking import perturbed
-from rlflow.world_model.bundle import CONTROLLER, Arguments
 from rlflow.world_model.graph_level.latent_state import ObservationLayout, layout_of
 from rlflow.world_model.graph_level.model import GraphLevelModel
 
 
 @dataclass(frozen=True)
-class ControllerArguments(Arguments):
-    """All that is needed to build the network again; stored as JSON beside the weights."""
+class ControllerArguments(PolicyArguments):
+    """The rules that a network acts with, the layout of what it sees, and its settings."""
 
     rule_ids: tuple[str, ...]
     library_hash: str
@@ -58,6 +56,7 @@ class Controller(PolicyController):
 
     policy: FactoredPolicy
     arguments: ControllerArguments
+    arguments_kind: ClassVar = ControllerArguments
 
     @torch.no_grad()
     def likeliest(
@@ -72,12 +71,3 @@ class Controller(PolicyController):
         values, indices = score.topk(min(number, len(score)))
         locations = pair.shape[1]
         return [divmod(int(i), locations) for value, i in zip(values, indices, strict=True) if torch.isfinite(value)]
-
-    def save(self, folder: Path) -> None:
-        """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
-        CONTROLLER.save(self.policy, self.arguments, folder)
-
-    @classmethod
-    def load(cls, folder: Path) -> "Controller":
-        """Read what `save` wrote. Raises InputError where the folder holds no controller."""
-        return cls(*CONTROLLER.load(folder, ControllerArguments, ControllerArguments.new_policy))

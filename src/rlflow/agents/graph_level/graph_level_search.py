@@ -11,15 +11,14 @@ not are masked.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from rlflow.agents.graph_level.controller import Controller
-from rlflow.agents.graph_level.dream_training import untrained
-from rlflow.agents.policy_search import Player, PolicySearch
+from rlflow.agents.policy_search import Player, WorldModelSearch
 from rlflow.environments.process import Process
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionProcess, SubstitutionState
 from rlflow.errors import InputError
@@ -64,7 +63,7 @@ class GraphLevelProcess(Process[SubstitutionState, tuple[int, int]]):
 
 
 @dataclass(frozen=True)
-class GraphLevelSearch(PolicySearch):
+class GraphLevelSearch(WorldModelSearch):
     """Plays with a controller that sees a graph as one vector.
 
     A dream has no graph in which to tell locations apart; here there is one, so candidates are tried on it. Episodes
@@ -83,10 +82,6 @@ class GraphLevelSearch(PolicySearch):
         parts = (state.graph, work.rewriter, self.cost_model, self.environment, known.vocabulary, work.evaluator)
         process = GraphLevelProcess(SubstitutionProcess(*parts), self.world_model, self._alignment)
         return Player(work, state, process, self.controller, self.environment.max_steps)
-
-    def untrained(self) -> GraphLevelSearch:
-        """The same with the controller as it was before its training."""
-        return replace(self, controller=untrained(self.controller.arguments, seed=self.seed))
 
     @cached_property
     def _alignment(self) -> RuleAlignment:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlflow.agents.match_level.dream_training import MatchLevelDream
+from rlflow.agents.match_level.dream import MatchLevelDream
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.world_model.epochs import OnEpoch
 from rlflow.world_model.held_out import split_episodes

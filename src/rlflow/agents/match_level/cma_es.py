@@ -13,7 +13,6 @@ the seed and on the returns so far alone, so a checkpoint holds these, and resum
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 import cma
@@ -22,6 +21,7 @@ import torch
 from torch.nn.utils import parameters_to_vector
 
 from rlflow import kept
+from rlflow.agents.maskable_ppo import OnUpdate
 from rlflow.agents.match_level.linear_pointer import LinearPointer
 from rlflow.agents.match_level.pointer_config import CmaEsConfig
 from rlflow.agents.scores import mean_return
@@ -31,8 +31,6 @@ from rlflow.world_model.dream_env import DreamEnv
 
 log = logging.getLogger(__name__)
 
-OnGeneration = Callable[[int, dict[str, float]], None]
-
 
 def evolve(
     env: DreamEnv,
@@ -41,14 +39,14 @@ def evolve(
     *,
     seed: int,
     fingerprint: str,
-    on_generation: OnGeneration | None = None,
+    on_update: OnUpdate | None = None,
     checkpoint: Path | None = None,
     selection: Selection[LinearPointer] | None = None,
 ) -> LinearPointer:
     """Return `policy` with the weights of the last mean, or of the best snapshot by `selection`; frozen.
 
-    fingerprint: names the dream. on_generation(number, metrics) after each: best and mean return in percent, step size.
-    checkpoint: a file written after every generation; if it exists and is of the same run, the evolution goes on.
+    fingerprint: names the dream. on_update(number, metrics) after each generation: best and mean return in percent, and
+    step size. checkpoint: a file written after every generation; if it is there and of this run, the evolution goes on.
     """
     policy.requires_grad_(False)
     run = kept.fingerprint(config, seed, fingerprint, selection is not None)
@@ -81,8 +79,8 @@ def evolve(
                 "selection": selection.state_dict() if selection is not None else None,
             }
             write_checkpoint(checkpoint, run, finished, state)
-        if on_generation is not None:
-            on_generation(finished, metrics)
+        if on_update is not None:
+            on_update(finished, metrics)
 
     _set_weights(policy, strategy.mean)
     if selection is not None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from gymnasium import spaces
@@ -12,8 +11,7 @@ from gymnasium import spaces
 from rlflow.agents.match_level.linear_pointer import LinearPointer
 from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.match_level.pointer_policy import PointerPolicy
-from rlflow.agents.policy_controller import PolicyController
-from rlflow.world_model.bundle import CONTROLLER, Arguments
+from rlflow.agents.policy_controller import PolicyArguments, PolicyController
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.observation import TokenLayout
 from rlflow.world_model.settings import read_config
@@ -22,11 +20,8 @@ _CONFIGS = {"maskable_ppo": MatchLevelControllerConfig, "cma_es": CmaEsConfig}
 
 
 @dataclass(frozen=True)
-class MatchLevelControllerArguments(Arguments):
-    """All that is needed to build the network again; stored as JSON beside the weights.
-
-    embedding: the width of a token's embedding. The kind of config says which network it is, and what trained it.
-    """
+class MatchLevelControllerArguments(PolicyArguments):
+    """The width of a token's embedding, and settings, whose kind says which network it is and what trained it."""
 
     embedding: int
     library_hash: str
@@ -71,15 +66,7 @@ class MatchLevelController(PolicyController):
 
     policy: PointerPolicy | LinearPointer
     arguments: MatchLevelControllerArguments
-
-    def save(self, folder: Path) -> None:
-        """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
-        CONTROLLER.save(self.policy, self.arguments, folder)
-
-    @classmethod
-    def load(cls, folder: Path) -> MatchLevelController:
-        """Read what `save` wrote. Raises InputError where the folder holds no controller."""
-        return cls(*CONTROLLER.load(folder, MatchLevelControllerArguments, MatchLevelControllerArguments.new_policy))
+    arguments_kind: ClassVar = MatchLevelControllerArguments
 
 
 def policy_settings(embedding: int, config: MatchLevelControllerConfig) -> dict[str, Any]:

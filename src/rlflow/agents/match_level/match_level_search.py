@@ -8,15 +8,14 @@ Before each action V reads the matches of the real graph, which gives the same t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from rlflow.agents.match_level.controller import MatchLevelController
-from rlflow.agents.match_level.dream_training import untrained
 from rlflow.agents.match_level.match_level_process import MatchLevelProcess
-from rlflow.agents.policy_search import Player, PolicySearch
+from rlflow.agents.policy_search import Player, WorldModelSearch
 from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -25,7 +24,7 @@ from rlflow.world_model.match_level.model import MatchLevelModel
 
 
 @dataclass(frozen=True)
-class MatchLevelSearch(PolicySearch):
+class MatchLevelSearch(WorldModelSearch):
     """Plays episodes of at most `max_steps` rewrites with a controller that sees classes of matches."""
 
     world_model: MatchLevelModel
@@ -47,7 +46,3 @@ class MatchLevelSearch(PolicySearch):
         player, start_ms = self.player(work, work.start), work.start.runtime_ms
         found = [player.play(generator, candidates=1).runtime_ms for _ in range(episodes)]
         return [100.0 * (start_ms - best_ms) / start_ms for best_ms in found]
-
-    def untrained(self) -> MatchLevelSearch:
-        """The same with the controller as it was before its training."""
-        return replace(self, controller=untrained(self.controller.arguments, seed=self.seed))

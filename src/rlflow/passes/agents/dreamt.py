@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from rlflow.agents.graph_level import dream_training
+from rlflow.agents import dream_training
 from rlflow.agents.graph_level.controller import Controller
+from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.passes.agents.pass_agent_config import DreamtConfig
 from rlflow.passes.agents.pass_rollouts import collect, cost_percent, counts_of
 from rlflow.passes.agents.playing import Chooser
@@ -68,7 +69,7 @@ def train_in_dream(
     model = fit_world_model(rollouts, config.world_model, seed=seed)
     curve: list[float] = []
     trained = dream_training.train_in_dream(
-        dream_training.PooledDream.of(model, rollouts, config.dream),
+        GraphLevelDream.of(model, rollouts, config.dream),
         config.controller,
         seed=seed,
         on_round=lambda _, metrics: curve.extend(_returns(metrics)),

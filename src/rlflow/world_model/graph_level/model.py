@@ -85,8 +85,8 @@ class GraphLevelModel(nn.Module):
         return model
 
 
-def is_pooled(folder: Path) -> bool:
-    """Tell if the world model in a folder is of the pooled formulation, whose actions are rules that it names.
+def is_graph_level(folder: Path) -> bool:
+    """Tell if the world model in a folder is of the graph level, whose actions are rules that it names.
 
     The other one is of match tokens. `InputError` if there is no world model.
     """

@@ -1,20 +1,15 @@
-"""The world model over match tokens: V, then M, what V tells of savings, and dreams beside the truth."""
+"""How far the dream over match tokens can be trusted: what V tells of savings, and dreams beside the truth."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from tracking.stage import Stage
 
-from rlflow.agents.match_level.chain import FittedWorld
-from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.schemas.figures import BaselineName, Figure
-from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.match_level.calibration import coverages, relative_errors, unseen
 from rlflow.world_model.match_level.diagnostics import (
     TOP,
@@ -26,76 +21,52 @@ from rlflow.world_model.match_level.diagnostics import (
     savings,
 )
 from rlflow.world_model.match_level.imagination import imagine
-from rlflow.world_model.match_level.match_deltas import match_deltas
-from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
+from rlflow.world_model.match_level.match_deltas import MatchDeltas, match_deltas
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.open_loop import open_loop
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
 from rlflow.world_model.match_level.token_encoder import TokenReading
-from rlflow.world_model.settings import read_config
 
-CURVES = {
-    "encoder/saving": "asinh of units, squared",
-    "encoder/sigma": "nats",
-    "encoder/births": "log of operators, squared",
-    "memory/births": "nats",
-    "memory/gone": "nats",
-}
-DRAWN = ["encoder/saving", "encoder/births", "memory/births", "memory/gone"]
 ERRORS = {"reward": "reward_rule_mean", "return": "return_rule_mean"}
 SHARES = {"alive": "alive_copy", "near": "near_copy"}
 
 
-@dataclass(frozen=True)
-class MatchLevelFit:
-    """The fit of one graph's world model to its rollouts."""
+def figures(
+    model: MatchLevelModel,
+    rollouts: TokenRollouts,
+    training: Sequence[TokenEpisode],
+    held_out: Sequence[TokenEpisode],
+    seed: int,
+) -> dict[str, Any]:
+    """Return how well V reads the savings of held-out episodes, and the errors of dreams that are led through them."""
+    reading = model.read(rollouts)
+    rule_mean = by_rule(rollouts.rule_of, rule_means(rollouts, training))
+    report = saving_report(held_out, rollouts.rule_of, savings(reading), rule_mean, seed=seed)
+    new = unseen(held_out, training)
+    of_new_tokens = agreement(new, rollouts.rule_of, savings(reading), rule_mean)
+    sets = match_deltas(training, model.arguments.config.largest_birth_set).sets
+    return {
+        **_saving_figures(report, of_new_tokens),
+        "calibration": _calibration_rows(model, reading, new, seed),
+        **_open_loop_figures(_led(model, reading, sets, held_out, rule_mean, seed)),
+    }
 
-    rollouts: TokenRollouts
-    config: MatchLevelModelConfig
-    seed: int
 
-    @classmethod
-    def of(cls, stage: Stage) -> "MatchLevelFit":
-        rollouts = token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
-        return cls(rollouts, read_config(MatchLevelModelConfig, stage.settings["world_model"]), stage.seed)
-
-    def run(self, stage: Stage, on_epoch: Callable[[int, dict[str, float]], None]) -> MatchLevelModel:
-        """Fit the model, and write it with the birth sets that it dreams of."""
-        world = FittedWorld.fit(
-            self.rollouts, self.config, seed=self.seed, checkpoint=stage.checkpoint / "fit.pt", on_epoch=on_epoch
-        )
-        world.save(stage.output(f"{stage.data}/world_models/{stage.graph}"))
-        return world.model
-
-    def figures(self, stage: Stage, model: MatchLevelModel) -> dict[str, Any]:
-        """How far the dream can be trusted, on episodes that were not trained on."""
-        training, held_out = self._episodes()
-        reading = model.read(self.rollouts)
-        rule_mean = by_rule(self.rollouts.rule_of, rule_means(self.rollouts, training))
-        report = saving_report(held_out, self.rollouts.rule_of, savings(reading), rule_mean, seed=self.seed)
-        new = unseen(held_out, training)
-        of_new_tokens = agreement(new, self.rollouts.rule_of, savings(reading), rule_mean)
-        return {
-            **_saving_figures(report, of_new_tokens),
-            "calibration": _calibration_rows(model, reading, new, self.seed),
-            **_open_loop_figures(self._led(model, reading, rule_mean)),
-        }
-
-    def _episodes(self) -> tuple[list[TokenEpisode], list[TokenEpisode]]:
-        """Split the episodes into training and held-out ones, which are the same where none was held out."""
-        training, held_out = split_episodes(self.rollouts.episodes, self.config.held_out_fraction, self.seed)
-        return training, held_out or training
-
-    def _led(self, model: MatchLevelModel, reading: TokenReading, rule_mean: np.ndarray) -> dict[int, dict[str, float]]:
-        """The measures of dreams that are led through the held-out episodes, by horizon; savings as V reads them."""
-        training, held_out = self._episodes()
-        dream = MatchLevelDreamConfig(pessimism=0.0)
-        sets = match_deltas(training, self.config.largest_birth_set).sets
-        precomputed = PrecomputedModel.of(model.memory, reading, sets, dream.candidates)
-        generator = torch.Generator().manual_seed(self.seed)
-        dreamed = partial(imagine, precomputed, model.memory, config=dream, generator=generator)
-        same_tokens = np.arange(len(self.rollouts.tokens))
-        return open_loop(dreamed, held_out, rule_mean, same_tokens, dream.max_kinds)
+def _led(
+    model: MatchLevelModel,
+    reading: TokenReading,
+    sets: MatchDeltas,
+    held_out: Sequence[TokenEpisode],
+    rule_mean: np.ndarray,
+    seed: int,
+) -> dict[int, dict[str, float]]:
+    """The measures of dreams that are led through held-out episodes, by horizon; savings as V reads them."""
+    dream = MatchLevelDreamConfig(pessimism=0.0)
+    precomputed = PrecomputedModel.of(model.memory, reading, sets, dream.candidates)
+    generator = torch.Generator().manual_seed(seed)
+    dreamed = partial(imagine, precomputed, model.memory, config=dream, generator=generator)
+    return open_loop(dreamed, held_out, rule_mean, np.arange(len(reading.saving)), dream.max_kinds)
 
 
 def _saving_figures(report: Mapping[str, float], of_new_tokens: Mapping[str, float]) -> dict[str, Any]:

@@ -1,1 +1,0 @@
-"""Rollouts in the real environment, for a world model to be fitted on: one module for each formulation."""
