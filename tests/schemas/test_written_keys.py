@@ -86,14 +86,20 @@ def _classes(form: Form, above: frozenset[str] = frozenset()) -> Iterator[tuple[
 def _unwritten(classes: dict[str, set[str]], modules: list[Path]) -> list[str]:
     """The keys that no module has as a text, a keyword or a field, or has an f-string for that can give them.
 
-    A class that is called by its name is given all its keys, which mypy sees to.
+    A class that is called by its name, or whose method makes one, is given all its keys, which mypy sees to.
     """
     nodes = [node for module in modules for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))]
     named = {word for node in nodes for word in _words(node)}
-    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    called = {name for node in nodes if isinstance(node, ast.Call) for name in _made(node.func)}
     patterns = [_pattern(node) for node in nodes if isinstance(node, ast.JoinedStr)]
     keys = set().union(*(keys for name, keys in classes.items() if name not in called)) - named
     return sorted(key for key in keys if not any(pattern.fullmatch(key) for pattern in patterns))
+
+
+def _made(function: ast.expr) -> Iterator[str]:
+    match function:
+        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name)):
+            yield name
 
 
 def _words(node: ast.AST) -> Iterator[str]:
@@ -109,7 +115,7 @@ def _words(node: ast.AST) -> Iterator[str]:
 
 
 def _pattern(text: ast.JoinedStr) -> re.Pattern[str]:
-    """What the f-string can give, where it begins with a text; anything would fit one that does not."""
+    """What the f-string can give, where it has a word of its own; anything would fit one that has not."""
     parts = [re.escape(str(p.value)) if isinstance(p, ast.Constant) else "[a-z0-9_]+" for p in text.values]
-    starts_with_a_word = isinstance(text.values[0], ast.Constant) if text.values else False
-    return re.compile("".join(parts) if starts_with_a_word else "(?!)")
+    has_a_word = any(isinstance(p, ast.Constant) and re.search("[a-z]{2}", str(p.value)) for p in text.values)
+    return re.compile("".join(parts) if has_a_word else "(?!)")

@@ -45,6 +45,7 @@ from rlflow.schemas import plain
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from rlflow.world_model.match_level.model import MatchLevelModel
 from studies.figures import Median, nested
+from studies.sample_efficiency.documents import ShareOfInteractions
 
 Row = dict[str, Any]
 Key = tuple[str, str]
@@ -186,5 +187,5 @@ def _over_seeds(found: Iterable[Row]) -> dict[str, Any]:
         "world_model_percent": Median.over([point["result_percent"] for point in largest]),
         "world_model_interactions": Median.over([point["interactions"] for point in largest]),
         "as_good": len(shares),
-        "share_of_interactions": Median.over(shares) if shares else None,
+        "share_of_interactions": ShareOfInteractions.over(shares) if shares else None,
     }
