@@ -4,10 +4,8 @@ A run of one's own writes over figures in the working tree. What must agree with
 with it, or what lies here to be committed with it next: one of `publishable`.
 """
 
-import io
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,6 +27,6 @@ def publishable(repository: Path, folder: Path) -> tuple[Path, ...]:
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=repository, capture_output=True)
     if archive.returncode:
         return (repository,)
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(folder, filter="data")
+    # `tarfile` of early releases of Python 3.11 has no filter, without which later ones warn.
+    subprocess.run(["tar", "--extract", "--directory", str(folder)], input=archive.stdout, check=True)
     return folder, repository
