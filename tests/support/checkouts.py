@@ -27,6 +27,7 @@ def publishable(repository: Path, folder: Path) -> tuple[Path, ...]:
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=repository, capture_output=True)
     if archive.returncode:
         return (repository,)
+    folder.mkdir(exist_ok=True)
     # `tarfile` of early releases of Python 3.11 has no filter, without which later ones warn.
     subprocess.run(["tar", "--extract", "--directory", str(folder)], input=archive.stdout, check=True)
     return folder, repository
