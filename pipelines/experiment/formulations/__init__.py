@@ -1,23 +1,6 @@
-"""Formulations of rewriting as a problem for a world model, by the name that stands in `formulation` of the settings.
+"""Formulations of rewriting as a problem for a world model: a package for each, with a module for each of its parts.
 
-    formulation_of(stage.settings).trainer(stage, cost_model)
-
-One is a module here, a subclass of `Formulation`, and a line below.
+A part is what some stages use of a formulation: rollouts, a world model, or a controller. Of each there is a module
+here, with its protocol and the formulations by the name that stands in `formulation` of the settings. A stage imports
+that module alone, so that it runs again only if its own part has changed.
 """
-
-from collections.abc import Mapping
-from typing import Any
-
-from experiment.formulations.formulation import Formulation
-from experiment.formulations.graph_level import GraphLevel
-from experiment.formulations.match_level import MatchLevel
-
-FORMULATIONS: Mapping[str, Formulation] = {
-    "graph_level": GraphLevel(),
-    "match_level": MatchLevel(),
-}
-
-
-def formulation_of(settings: Mapping[str, Any]) -> Formulation:
-    """Return the formulation that the settings name."""
-    return FORMULATIONS[settings["formulation"]]
