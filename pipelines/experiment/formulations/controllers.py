@@ -1,8 +1,6 @@
 """Controllers: how those of one graph are trained in its dream and played on it, in any formulation.
 
-    controller_of(stage.settings).trainer(stage, cost_model)
-
-A stage gives what it knows of one graph, and finds inputs and outputs of that graph in the folders of its round.
+controller_of(stage.settings).trainer(stage, cost_model)
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """Rollouts: how the episodes of one graph are played and written, in any formulation.
 
-    rollouts_of(stage.settings).write(stage, cost_model, on_episode)
-
-A stage gives what it knows of one graph, and finds inputs and outputs of that graph in the folders of its round.
+rollouts_of(stage.settings).write(stage, cost_model, on_episode)
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """World models: how one is fitted on rollouts, and how far its dream can be trusted, in any formulation.
 
-    world_model_of(stage.settings).fit(stage, rollouts, config, on_epoch)
-
-A stage gives what it knows of one graph, and finds inputs and outputs of that graph in the folders of its round.
+world_model_of(stage.settings).fit(stage, rollouts, config, on_epoch)
 """
 
 from collections.abc import Mapping, Sequence
