@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from experiment.documents import CollectRollouts
-from experiment.formulations import formulation_of
-from experiment.formulations.formulation import OnEpisode
+from experiment.formulations.episodes import OnEpisode
+from experiment.formulations.rollouts import rollouts_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_rollouts, write_summary
 from tracking.factories import cost_model_of, each_priced_graph
@@ -44,13 +44,13 @@ def collect_rollouts(stage: Stage) -> None:
 
 def _play(stage: Stage, cost_model: CostModel, share: Share) -> None:
     with _watched(stage) as on_episode:
-        formulation_of(stage.settings).play(stage, cost_model, on_episode, share)
+        rollouts_of(stage.settings).play(stage, cost_model, on_episode, share)
 
 
 def _collect(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> dict[str, Any]:
     """Write the rollouts of one graph; returns their figures."""
     with _watched(stage) as on_episode:
-        figures = formulation_of(stage.settings).write_rollouts(stage, cost_model, on_episode)
+        figures = rollouts_of(stage.settings).write(stage, cost_model, on_episode)
     keep_prices()
     return figures | {"steps_per_s": figures["steps"] / figures["wall_time_s"], "seed": stage.seed}
 

@@ -18,7 +18,7 @@ from experiment import comparison, figures, plot_rows
 from experiment.comparison import Contender, Outcome
 from experiment.delivery import OPTIMISED, Delivery, delivered, write_models
 from experiment.documents import Evaluate, RulesApplied
-from experiment.formulations import formulation_of
+from experiment.formulations.controllers import controller_of
 from experiment.results import read_results, write_results
 from experiment.stage_summaries import of_evaluation, write_summary
 from experiment.tables import evaluation_table
@@ -124,7 +124,7 @@ def _policy(stage: Stage, cost_model: CostModel) -> WorldModelSearch:
     """The trained controller as an optimiser."""
     section = stage.settings["evaluation"]
     settings = {name: section[name] for name in ("sampled_episodes", "candidates")}
-    policy = formulation_of(stage.settings).policy(stage, cost_model)
+    policy = controller_of(stage.settings).policy(stage, cost_model)
     return dataclasses.replace(policy, **settings)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from experiment import figures, plot_rows
 from experiment.curves import Curves
 from experiment.documents import FitWorldModel, TrainingCurves
-from experiment.formulations import formulation_of
+from experiment.formulations.world_models import world_model_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_world_model, write_summary
 from tracking.stage import Stage, pipeline_stage
@@ -19,7 +19,7 @@ def fit_world_model(stage: Stage) -> None:
     fits = stage.graphs_at_once(_fit)
     metrics = {graph: found for graph, (found, _) in fits.items()}
     curves = {graph: course for graph, (_, course) in fits.items()}
-    chosen = formulation_of(stage.settings).drawn
+    chosen = world_model_of(stage.settings).DRAWN
     drawn = {graph: {name: course[name] for name in chosen if name in course} for graph, course in curves.items()}
     write_results(stage.metrics, FitWorldModel, metrics)
     write_summary(stage.summary, of_world_model(metrics))
@@ -40,9 +40,9 @@ def fit_world_model(stage: Stage) -> None:
 
 def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
     """Fit a world model to the rollouts of one graph; returns its figures and its curves."""
-    formulation = formulation_of(stage.settings)
-    rollouts, config = formulation.rollouts(stage), formulation.config(stage)
-    stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "epoch", formulation.curves)
+    world_model = world_model_of(stage.settings)
+    rollouts, config = world_model.rollouts(stage), world_model.config(stage)
+    stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "epoch", world_model.CURVES)
     epochs = config.encoder_epochs + config.epochs
     with stage.progress(f"{stage.graph}, epochs") as on_progress:
 
@@ -52,12 +52,12 @@ def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
             stage.log(epoch, metrics)
             on_progress((epoch + 1) / epochs, str(epoch + 1))
 
-        model = formulation.fit(stage, rollouts, config, on_epoch)
+        model = world_model.fit(stage, rollouts, config, on_epoch)
     training_s = stopwatch.tick()
     training, held_out = split_episodes(rollouts.episodes, config.held_out_fraction, stage.seed)
     with stage.progress(f"{stage.graph}, held-out episodes") as on_progress:
         on_progress(0.0, "how far the dream can be trusted")
-        trust = formulation.trust(stage, model, rollouts, training, held_out or training)
+        trust = world_model.trust(stage, model, rollouts, training, held_out or training)
     metrics = {
         "training_episodes": len(training),
         "held_out_episodes": len(held_out),

@@ -10,7 +10,7 @@ from typing import Any
 
 from experiment import figures, plot_rows
 from experiment.documents import TemperatureSweep
-from experiment.formulations import formulation_of
+from experiment.formulations.controllers import controller_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_sweep, write_summary
 from tracking.factories import priced, save_prices
@@ -45,7 +45,7 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None],
     sweep = stage.settings["sweep"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
-        trainer = formulation_of(stage.settings).trainer(stage, cost_model)
+        trainer = controller_of(stage.settings).trainer(stage, cost_model)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
     trainings = pool.map(
         _trained,

@@ -7,7 +7,7 @@ from typing import Any
 from experiment import figures, plot_rows
 from experiment.curves import Curves
 from experiment.documents import TrainController, TrainingCurves
-from experiment.formulations import formulation_of
+from experiment.formulations.controllers import controller_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_controller, write_summary
 from tracking.factories import each_priced_graph
@@ -54,7 +54,7 @@ def _train(
     settings = stage.settings["controller"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
-        whole = formulation_of(stage.settings).trainer(stage, cost_model)
+        whole = controller_of(stage.settings).trainer(stage, cost_model)
     trainer = whole.shortened(settings["training_share"], settings["dream"]["temperature"])
     with stage.progress(f"{stage.graph}, updates") as on_progress:
 

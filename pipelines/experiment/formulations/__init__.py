@@ -1,23 +1,8 @@
-"""Formulations of rewriting as a problem for a world model, by the name that stands in `formulation` of the settings.
+"""Formulations of rewriting as a problem for a world model: a package for each, with a module for each of its parts.
 
-    formulation_of(stage.settings).trainer(stage, cost_model)
+A part is what a stage uses of a formulation: its rollouts, its world model, or its controller. For each part there is a
+module here, with the part's protocol and the formulations by the name that stands in `formulation` of the settings. A
+stage imports that module alone, so that it does not run again because of another part.
 
-One is a module here, a subclass of `Formulation`, and a line below.
+A stage gives what it knows of one graph; a part finds inputs and outputs of that graph in the folders of its round.
 """
-
-from collections.abc import Mapping
-from typing import Any
-
-from experiment.formulations.formulation import Formulation
-from experiment.formulations.graph_level import GraphLevel
-from experiment.formulations.match_level import MatchLevel
-
-FORMULATIONS: Mapping[str, Formulation] = {
-    "graph_level": GraphLevel(),
-    "match_level": MatchLevel(),
-}
-
-
-def formulation_of(settings: Mapping[str, Any]) -> Formulation:
-    """Return the formulation that the settings name."""
-    return FORMULATIONS[settings["formulation"]]

@@ -67,3 +67,8 @@ class ControllerTrainer:
     def shortened(self, share: float, temperature: float) -> ControllerTrainer:
         """Return the same with a share of the training, in dreams of that temperature."""
         return replace(self, config=self.config.shortened(share), dream=self.dream.at(temperature))
+
+
+def alone(search_of: Callable[[Any], PolicySearch]) -> Callable[[Any], PolicySearch]:
+    """Return what plays a single episode of a controller's most probable actions, with no tries."""
+    return lambda controller: replace(search_of(controller), sampled_episodes=0, candidates=1)

@@ -1,21 +1,28 @@
-"""Every world model that can be chosen has a formulation, and what is drawn of its fit is kept."""
+"""Every world model that can be chosen has all parts of a formulation, and what is drawn of its fit is kept."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from experiment.formulations import FORMULATIONS, formulation_of
+from experiment.formulations.controllers import CONTROLLERS, controller_of
+from experiment.formulations.rollouts import ROLLOUTS, rollouts_of
+from experiment.formulations.world_models import WORLD_MODELS, world_model_of
+
+PARTS = {rollouts_of: ROLLOUTS, world_model_of: WORLD_MODELS, controller_of: CONTROLLERS}
 
 
-def test_every_world_model_has_a_formulation(repository: Path) -> None:
+@pytest.mark.parametrize(("part_of", "parts"), PARTS.items())
+def test_every_world_model_has_a_formulation(part_of: Any, parts: Mapping[str, Any], repository: Path) -> None:
     files = list((repository / "conf/world_model").glob("*.yaml"))
-    found = [formulation_of(yaml.safe_load(path.read_text(encoding="utf-8"))) for path in files]
-    assert {id(one) for one in found} == {id(one) for one in FORMULATIONS.values()}
-    assert len(files) == len(FORMULATIONS) > 1
+    found = [part_of(yaml.safe_load(path.read_text(encoding="utf-8"))) for path in files]
+    assert {id(one) for one in found} == {id(one) for one in parts.values()}
+    assert len(files) == len(parts) > 1
 
 
-@pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.parametrize("name", WORLD_MODELS)
 def test_curves_that_are_drawn_are_kept(name: str) -> None:
-    formulation = FORMULATIONS[name]
-    assert 1 < len(formulation.drawn) < len(formulation.curves)
-    assert set(formulation.drawn) <= formulation.curves.keys()
+    world_model = WORLD_MODELS[name]
+    assert 1 < len(world_model.DRAWN) < len(world_model.CURVES)
+    assert set(world_model.DRAWN) <= world_model.CURVES.keys()

@@ -1,0 +1,74 @@
+"""The controller over match tokens, trained by PPO or by evolution: agents act by all rules of the library."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tracking.factories import graph_of
+from tracking.stage import Stage
+
+from experiment.formulations.controller_trainer import ControllerTrainer, alone
+from rlflow.agents.match_level.chain import FittedWorld
+from rlflow.agents.match_level.controller import MatchLevelController
+from rlflow.agents.match_level.match_level_search import MatchLevelSearch
+from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
+from rlflow.agents.match_level.real_env import real_return
+from rlflow.agents.selection import Trial
+from rlflow.cost.base import CostModel
+from rlflow.environments.token_process import TokenProcess
+from rlflow.representation import token_archive
+from rlflow.rules import library
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
+from rlflow.world_model.match_level.model import MatchLevelModel
+from rlflow.world_model.settings import read_config
+
+RANDOM_EPISODES = 4
+
+
+def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
+    """A controller before its training that draws its actions is a random agent."""
+    settings, graph = stage.settings["controller"], graph_of(stage.settings["graph"])
+    world = FittedWorld.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
+    rollouts = token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
+    dream = world.dream(rollouts, read_config(MatchLevelDreamConfig, settings["dream"]))
+    config, rules = _config(settings), _rules(stage)
+
+    search_of = _search_of(stage, cost_model, world.model, rules)
+    random_percents = search_of(dream.untrained(config, seed=stage.seed)).drawn(graph, RANDOM_EPISODES)
+    process = TokenProcess(graph, Rewriter(rules.rules), cost_model, world.model.arguments.vocabulary)
+
+    def real_episode(controller: MatchLevelController) -> Trial:
+        return real_return(process, world.model, controller, dream.config.max_steps)
+
+    return ControllerTrainer(dream, config, graph, alone(search_of), real_episode, random_percents)
+
+
+def policy(stage: Stage, cost_model: CostModel) -> MatchLevelSearch:
+    model = MatchLevelModel.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
+    controller = MatchLevelController.load(stage.input(f"{stage.data}/policies/{stage.graph}"))
+    return _search_of(stage, cost_model, model, _rules(stage))(controller)
+
+
+def _rules(stage: Stage) -> Library:
+    return library.load(stage.input("data/rules/library.jsonl"))
+
+
+def _search_of(
+    stage: Stage, cost_model: CostModel, model: MatchLevelModel, rules: Library
+) -> Callable[[MatchLevelController], MatchLevelSearch]:
+    """Episodes are as long as those of the stage's environment."""
+    max_steps = stage.settings["environment"]["max_steps"]
+
+    def search(controller: MatchLevelController) -> MatchLevelSearch:
+        rewriter = Rewriter(rules.rules)
+        return MatchLevelSearch(rules, rewriter, cost_model, model, controller, max_steps, seed=stage.seed)
+
+    return search
+
+
+def _config(settings: dict[str, Any]) -> MatchLevelControllerConfig | CmaEsConfig:
+    """The settings of a training, by PPO or by evolution: the name of the part in section `controller` tells which."""
+    if "cma_es" in settings:
+        return read_config(CmaEsConfig, settings["cma_es"])
+    return read_config(MatchLevelControllerConfig, settings["ppo"])

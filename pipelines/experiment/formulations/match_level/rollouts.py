@@ -1,0 +1,80 @@
+"""Rollouts of the match level: they tell of every match what it saves, and agents act by all rules of the library."""
+
+from typing import Any
+
+from tracking.factories import graph_of
+from tracking.share import Share
+from tracking.stage import Stage
+
+from experiment.formulations.episodes import OnEpisode, improvements, ways_before
+from rlflow.agents.token_collection import Collected, TokenCollectionConfig, collect_tokens
+from rlflow.cost.base import CostModel
+from rlflow.environments.token_process import TokenProcess
+from rlflow.errors import InputError
+from rlflow.representation import token_archive
+from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
+from rlflow.representation.token_shards import merged
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+
+
+def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[str, Any]:
+    found, before = _collected(stage, cost_model, on_episode, Share()), stage.before
+    earlier = [] if before is None else [token_archive.load(stage.input(f"{before}/rollouts/{stage.graph}"))]
+    token_archive.save(merged([*earlier, found.rollouts]), stage.output(f"{stage.data}/rollouts/{stage.graph}"))
+    return _figures(found.rollouts) | {"evaluations": found.rewrites, "wall_time_s": found.seconds}
+
+
+def play(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> None:
+    _collected(stage, cost_model, on_episode, share)
+
+
+def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> Collected:
+    """A share of the episodes on one graph; those that are among the checkpoints are not played again.
+
+    `InputError` for any reward but `incremental`.
+    """
+    if (reward := stage.settings["reward"]["kind"]) != "incremental":
+        raise InputError(
+            f"reward={reward} cannot be used with world_model=match_level: its rollouts say of every match what it "
+            "saves by price, and far fewer could be timed; choose world_model=graph_level with this reward, or compare "
+            "rewards of a model-free agent on tokens by `make study NAME=reward_study`"
+        )
+    settings, trajectories = stage.settings["rollouts"], ways_before(stage)
+    config = TokenCollectionConfig(**settings | {"greedy": tuple(settings["greedy"])})
+    rules = library.load(stage.input("data/rules/library.jsonl"))
+    process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model)
+
+    def told(number: int, episode: TokenEpisode) -> None:
+        on_episode(number, sum(step.reward for step in episode.steps), 100.0 - episode.states[-1].cost)
+
+    return collect_tokens(
+        process,
+        stage.graph,
+        config,
+        seed=stage.seed,
+        library_hash=rules.hash,
+        trajectories=trajectories,
+        numbers=share.of(config.episodes),
+        checkpoint=stage.checkpoint / "episodes",
+        on_episode=told,
+    )
+
+
+def _figures(rollouts: TokenRollouts) -> dict[str, Any]:
+    episodes = rollouts.episodes
+    states = [state for episode in episodes for state in episode.states]
+    taken = [before.token[step.chosen] for e in episodes for before, step in zip(e.states, e.steps, strict=False)]
+    return {
+        "episodes": len(episodes),
+        "steps": rollouts.num_steps,
+        "states": len(states),
+        "distinct_tokens": len(rollouts.tokens),
+        "labels": sum(int(state.count.sum()) for state in states),
+        "rules_available": len(set(rollouts.rule_of)),
+        "rules_applied": len({rollouts.rule_of[token] for token in taken}),
+        **improvements(
+            [episode.states[0].cost - episode.states[-1].cost for episode in episodes],
+            max(100.0 - state.cost for state in states),
+        ),
+    }
