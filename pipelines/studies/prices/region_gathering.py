@@ -35,6 +35,7 @@ from rlflow.search.chains import Chains
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay
 from studies.prices.region_grams import region_grams
+from studies.walks import drawn_match
 
 _MACHINES = (AnalyticCost(), AnalyticCost(GpuConfig(), name="gpu"))
 """One on which arithmetic and traffic count, and one on which launches do: what searches find there differs."""
@@ -200,14 +201,13 @@ class _Meeting:
             self._rewritten(start, matches[place])
 
     def walk(self, start: _Cut, rng: np.random.Generator) -> None:
-        """Rewrite at random: a rule that matches is drawn, then one of its matches."""
+        """Rewrite at random."""
         cut = start
         for _ in range(self.config.steps):
-            found = [matches for _, matches in self.rewriter.matches(cut.graph).found()]
-            if not found:
+            match = drawn_match(self.rewriter, cut.graph, rng)
+            if match is None:
                 break
-            matches = found[int(rng.integers(len(found)))]
-            cut = self._rewritten(cut, matches[int(rng.integers(len(matches)))])
+            cut = self._rewritten(cut, match)
 
     def _rewritten(self, cut: _Cut, match: Match) -> _Cut:
         return self._changed(cut, self.rewriter.apply(cut.graph, match), match.rule.id)

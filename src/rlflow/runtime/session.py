@@ -50,6 +50,7 @@ def open_session(
     inline_limit_bytes: int = MESSAGE_LIMIT_BYTES,
     entries: Mapping[str, str] = MappingProxyType({}),
     switched_off: Collection[str] = (),
+    profile_prefix: str = "",
 ) -> ort.InferenceSession:
     """Open `model` on the CPU provider.
 
@@ -57,13 +58,16 @@ def open_session(
     `threads` is the number of threads inside an operator; operators run one after another. Weights in files are mapped
     by the runtime, as are those inside the model where they exceed `inline_limit_bytes`, from a temporary file.
     `entries` are further entries of the session's configuration, and `switched_off` graph optimisers that do not run,
-    both in the runtime's own names. `model` is never changed.
+    both in the runtime's own names. With a `profile_prefix`, the session writes a profile to a file of that beginning
+    (`runtime/profile.py`). `model` is never changed.
 
     Raises `InputError` for an unknown setting or thread number, `RLFlowError` when the runtime refuses the model.
     """
     options = _options(setting, threads)
     for name, value in entries.items():
         options.add_session_config_entry(name, value)
+    if profile_prefix:
+        options.enable_profiling, options.profile_file_prefix = True, profile_prefix
     return _open(model, options, inline_limit_bytes, switched_off)
 
 
