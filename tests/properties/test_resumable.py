@@ -46,10 +46,12 @@ def kill(resumable: Resumable, place: Path, last: int) -> None:
 
 
 def test_it_goes_on_after_the_step_at_which_it_was_killed(name: str, whole, tmp_path: Path):
-    """Wherever that was; whatever the global generators have given since, and if it was complete, without a step."""
+    """At the first, in the midst or at the last; whatever the global generators have given since, and if it was
+    complete, without a step.
+    """
     end, steps = whole[name]
     assert len(steps) > 2
-    for last in steps:
+    for last in (steps[0], steps[len(steps) // 2], steps[-1]):
         place = tmp_path / str(last)
         kill(RESUMABLE[name], place, last)
         np.random.rand(3)  # noqa: NPY002
