@@ -93,6 +93,7 @@ def test_the_first_minibatch_has_ratio_one(train: Train, monkeypatch: pytest.Mon
     torch.testing.assert_close(torch.cat(ratios), torch.ones(64), rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_ppo_beats_the_random_policy_it_starts_from(pooled: Train) -> None:
     """In the small dream: mean return of the last five updates against that of the first five."""
     returns: list[float] = []

@@ -246,6 +246,7 @@ def test_all_rewrites_are_counted_once(name: str) -> None:
     assert result.effort.rewrites == search.rewriter.applied > 0
 
 
+@pytest.mark.slow
 def test_more_episodes_and_tries_are_never_worse(name: str) -> None:
     """An episode without tries is always among those of which the best is taken."""
     alone, drawn, helped = (

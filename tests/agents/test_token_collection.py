@@ -186,6 +186,7 @@ def test_more_episodes_can_be_added(collected: TokenRollouts, tmp_path: Path):
     assert files(more, tmp_path / "a") == files(collected, tmp_path / "b")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 3, EPISODES.episodes + 1])
 def test_workers_leave_nothing_to_play(collected: TokenRollouts, tmp_path: Path, workers: int):
     """However many there are: the last one here has no episode to play."""
@@ -200,6 +201,7 @@ def test_workers_leave_nothing_to_play(collected: TokenRollouts, tmp_path: Path,
     assert together.rewrites == sum(share.rewrites for share in shares)
 
 
+@pytest.mark.slow
 def test_workers_in_processes_of_their_own_write_the_whole(collected: TokenRollouts, tmp_path: Path):
     """Side by side into one folder, and the episodes that one of them leaves are played by whoever collects all."""
     script = """

@@ -21,6 +21,7 @@ def report_of(rlflow, *arguments):
     return code, document
 
 
+@pytest.mark.slow
 def test_equivalent_models_exit_with_0(rlflow, tmp_path):
     first, second = scaled(tmp_path / "a.onnx", 2.0), scaled(tmp_path / "b.onnx", 2.0)
     code, out, err = rlflow("equivalence", first, second)
@@ -55,6 +56,7 @@ def test_a_bound_tells_two_models_apart(rlflow, tmp_path, finite):
     assert "mutants" not in document, "what differs needs no further evidence"
 
 
+@pytest.mark.slow
 def test_the_share_of_mutants_is_told(rlflow, tmp_path):
     """And below 95 % the nodes that nobody looked at: on inputs that are given, none of which is negative."""
     model = tmp_path / "model.onnx"

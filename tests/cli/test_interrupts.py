@@ -95,6 +95,7 @@ def endless(tmp_path: Path) -> Path:
     return save(tmp_path / "in.onnx", "bert", **sizes)
 
 
+@pytest.mark.slow
 def test_before_anything_is_known_the_original_is_copied(heavy: Path) -> None:
     target = heavy.parent / "out.onnx"
     with command(heavy, target, "--budget", "10m") as running:
@@ -135,6 +136,7 @@ def test_the_best_so_far_is_checked_and_written(
     assert _left(target) == {"in.onnx", "out.onnx"}
 
 
+@pytest.mark.slow
 def test_a_second_one_ends_it_at_once(endless: Path) -> None:
     target = endless.parent / "out.onnx"
     with command(endless, target, "--budget", "10m", "--method", "iterated") as running:

@@ -60,6 +60,7 @@ UNJUDGEABLE = {
 UNJUDGEABLE["all nan"][0].graph.initializer.append(numpy_helper.from_array(np.full((4, 16), -1, np.float32), "m"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNJUDGEABLE)
 def test_the_original_comes_back_with_the_reason(optimised, name):
     proto, reason = UNJUDGEABLE[name]
@@ -71,6 +72,7 @@ def test_the_original_comes_back_with_the_reason(optimised, name):
     assert reason in found.report.summary()
 
 
+@pytest.mark.slow
 def test_a_model_of_open_sizes_is_optimised_at_the_shape_that_is_named(optimised):
     """The rewrite that is turned down without sizes is found with them, and keeps the dimension open."""
     found = optimised(model(SCALED, x=("n", 16)), shapes={"x": (4096, 16)}, setting="as_written")
@@ -95,6 +97,7 @@ def test_impossible_shapes(optimised, shapes, message):
         optimised(model(SCALED, x=("n", 16)), shapes=shapes)
 
 
+@pytest.mark.slow
 def test_weights_among_the_inputs_are_not_the_interface(optimised):
     """IR version 3 lists weights as inputs; a rewrite that makes another weight changes nothing that anybody feeds."""
     proto = model(SCALED, x=(4096, 16), opset=9, ir=3)

@@ -53,6 +53,7 @@ def test_what_cannot_be_improved_comes_back_byte_for_byte(rlflow, tmp_path):
     assert target.stat().st_mode == source.stat().st_mode, "as open to others as any new file, which the source is"
 
 
+@pytest.mark.slow
 def test_a_rule_that_is_shipped_too_counts_once_and_what_was_measured_is_kept(rlflow, repository, tmp_path):
     """The library says the same as the file: its own rule is applied. Both graphs' prices are in the user's cache."""
     nodes = [

@@ -65,6 +65,7 @@ def finished(tmp_path: Path) -> Path:
     return tmp_path / "one.onnx"
 
 
+@pytest.mark.slow
 def test_models_without_anything_to_rewrite_teach_nothing(refused, finished: Path, tmp_path: Path):
     """Two of the same name are called by their paths."""
     elsewhere = tmp_path / "elsewhere" / finished.name

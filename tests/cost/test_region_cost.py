@@ -29,6 +29,7 @@ def test_the_price_is_the_sum_rounded_once(bert, setting, cut):
     assert _Unit(setting).runtime_ms(graph) == float(total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["as_written", "deployed"])
 def test_a_price_does_not_depend_on_the_rewrites_that_led_to_the_graph(shipped, setting):
     """A walk of twenty rewrites, priced step by step by one model and at its end by another."""

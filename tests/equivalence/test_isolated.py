@@ -9,6 +9,7 @@ import rlflow as library
 from rlflow.errors import InputError
 
 
+@pytest.mark.slow
 def test_from_python_paths_texts_and_protos_are_alike(tmp_path):
     path = scaled(tmp_path / "a.onnx", 2.0, ("n", 4))
     reports = [

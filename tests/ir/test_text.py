@@ -64,6 +64,7 @@ def test_numbers_do_not_show(seed: int) -> None:
     assert to_text(renumbered(graph, seed)).replace("'\"", '"') == to_text(graph)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     op=WORDS,

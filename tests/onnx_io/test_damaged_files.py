@@ -30,6 +30,7 @@ def test_damaged_files_are_refused_or_exported() -> None:
     assert toll.outcomes[EQUAL] >= 1
 
 
+@pytest.mark.slow
 def test_commands_take_damaged_files_of_all_kinds() -> None:
     """`make test MARK=fuzz ONLY=tests/onnx_io` tries 10,000."""
     answers = Answers()

@@ -98,6 +98,7 @@ def test_a_converted_export_survives(conversion: str, name: str) -> None:
     assert tally.differences == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "exporter"), SLICE[:4], ids=lambda part: getattr(part, "name", part))
 def test_an_export_is_optimised(name: str, exporter: Exporter, tmp_path: Path) -> None:
     tally = ExportSurvival()

@@ -270,6 +270,7 @@ def test_random_rewrites_inside(name: str, seed: int) -> None:
         assert_equal(model, after, **{condition: np.array(truth) for condition in conditions})
 
 
+@pytest.mark.slow
 @given(graphs(max_nodes=8), st.integers(0, 2**32 - 1))
 def test_random_rewrites_of_drawn_branches(graph: Graph, seed: int) -> None:
     """Both branches hold the drawn graph and capture its inputs and weights."""
@@ -285,6 +286,7 @@ def test_random_rewrites_of_drawn_branches(graph: Graph, seed: int) -> None:
         _assert_close(model, after, c=np.array(truth))
 
 
+@pytest.mark.slow
 @given(graphs(max_nodes=8), st.integers(0, 2**32 - 1))
 def test_random_rewrites_of_drawn_iterations(graph: Graph, seed: int) -> None:
     """The body holds the drawn graph; one input is carried, the other and the weights are captured."""

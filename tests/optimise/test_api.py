@@ -126,6 +126,7 @@ SCALED = """
 """
 
 
+@pytest.mark.slow
 def test_strict_does_without_rules_that_assume_anything() -> None:
     """A scalar moves into a weight, where it might overflow: a step that strict does not take."""
     usual, strict = (optimise(filled(SCALED), strict=strict) for strict in (False, True))

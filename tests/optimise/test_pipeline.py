@@ -263,6 +263,7 @@ def test_nothing_is_known_of_what_is_interrupted_before() -> None:
     assert made.candidate is model
 
 
+@pytest.mark.slow
 def test_a_body_that_cannot_be_judged_stays_as_it_is() -> None:
     model = filled(UNTYPED)
     made = pipeline().run(model)
@@ -303,6 +304,7 @@ def test_nothing_is_done_where_nothing_can_be_said() -> None:
     assert not made.inside
 
 
+@pytest.mark.slow
 def test_sizes_that_a_body_needs_are_pinned_outside() -> None:
     """Inputs declare them, for a rule that only fires in the body; of the same model with all sizes open, nothing is
     said.

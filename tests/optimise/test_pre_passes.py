@@ -56,6 +56,7 @@ def of(model: ModelProto, deadline: Deadline = NO_DEADLINE) -> Moved:
     return FirstMove().of(model, graph_of, ANALYTIC, deadline)
 
 
+@pytest.mark.slow
 def test_the_cheapest_of_what_passes_make_is_taken() -> None:
     """Two transposes in vain are gone; and the same passes are found again."""
     model = detour()
@@ -147,6 +148,7 @@ class Wrong(FirstMove):
         return Moved(other, PassesReport(self.backend, ("onnxslim:wrong",), 1, 2.0, 1.0))
 
 
+@pytest.mark.slow
 def test_what_computes_something_else_is_not_taken(tmp_path: Path) -> None:
     model, file = dense_model(), tmp_path / "original.onnx"
     onnx.save(model, file)
@@ -169,6 +171,7 @@ def test_what_computes_something_else_is_not_taken(tmp_path: Path) -> None:
     assert phases.inside("the body of y", []).first_move is None, "they have looked at subgraphs already"
 
 
+@pytest.mark.slow
 def test_steps_follow_passes_at_dynamic_sizes() -> None:
     """Two transposes in vain, which passes remove, and a Relu of a Relu, for the rules; the size stays dynamic."""
     model = build_model(

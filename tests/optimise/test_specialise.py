@@ -112,6 +112,7 @@ def test_a_raised_model_keeps_everything_else(raised: Optimised) -> None:
         assert compare(before, after, dimensions={"n": rows}).equivalent
 
 
+@pytest.mark.slow
 def test_what_an_opset_needs_not_stays_at_its_opset() -> None:
     """A rewrite that the model's own opset has, found on the raised graph, does not raise the model."""
     model = with_drawn_weights(
@@ -152,6 +153,7 @@ def test_a_model_is_not_raised_further_than_is_safe(name: str, shipped: Library)
     assert assumptions.searched.header.opset == last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operator", "axis", "opset"), [("Hardmax", 1, 11), ("LogSoftmax", 1, 11), ("LogSoftmax", -1, 17)]
 )
@@ -215,6 +217,7 @@ def test_the_rewrite_that_pins_has_no_place_at_open_sizes(pinned: Optimised, shi
     assert counts[0] == 0 < counts[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "shapes"),
     [(NORMALISED, {"x": (4, 256, 32)}), (SUMMED, {"x": (256, 64), "z": (256, 64)})],
@@ -280,6 +283,7 @@ def exported_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_an_old_export_of_open_sizes_is_found_out(exported_bert: Path, shipped: Library) -> None:
     """As it is, no rule sees a LayerNormalization or a Gelu in it; pinned and raised, three and one are written."""
     assumptions = Assumptions(onnx.load(exported_bert), {"batch": 1, "sequence": 16}, shipped.rules)

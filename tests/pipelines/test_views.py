@@ -49,6 +49,7 @@ def test_views_follow_from_the_stored_figures(repository: Path, tmp_path: Path):
     assert differing == []
 
 
+@pytest.mark.slow
 def test_metrics_fit_a_terminal(checkout: Path, command: Command):
     """Those of every stage, with the widest values that are to be expected, and what has changed of them."""
     shown = command("dvc", "metrics", "show", cwd=checkout)
@@ -75,6 +76,7 @@ def test_experiments_fit_a_terminal(checkout: Path, command: Command, repository
     assert "…" not in shown, "nothing is cut off"
 
 
+@pytest.mark.slow
 def test_plots_are_drawn_from_data(checkout: Path, command: Command):
     """Each has the points of its file for each experiment, in a picture of which no field is left open."""
     shown = json.loads(command("dvc", "plots", "diff", "HEAD", "--json", cwd=checkout).stdout)

@@ -114,6 +114,7 @@ def test_no_two_rules_of_the_library_say_the_same(rules) -> None:
     assert [(a.name, b.name) for a, b in pairs(rules)] == []
 
 
+@pytest.mark.slow
 def test_other_names_make_no_other_rule(rules) -> None:
     """Not vacuous the other way round: a rule that is renamed is found to be the same, and has the same id."""
     declared = [rule for rule in rules if rule.origin == "declared"][::8]

@@ -143,6 +143,7 @@ class _Rewritten(ast.NodeTransformer):
         return node
 
 
+@pytest.mark.slow
 def test_comments_docstrings_and_formatting_void_nothing(
     repository: Path, tmp_path: Path, command: Command, library: Library
 ) -> None:

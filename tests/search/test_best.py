@@ -41,6 +41,7 @@ def test_what_one_leaves_over_goes_to_the_others(shipped, tiny):
     assert [member.search.given[0].expansions for member in best.members] == [50, 10 + 45, 100]
 
 
+@pytest.mark.slow
 def test_a_time_is_shared_too(shipped, tiny):
     best = portfolio(make("greedy", shipped), (0, 1.0), (0, 3.0))
     best.optimise(tiny("tiny_chain"), Budget(time_s=100.0))

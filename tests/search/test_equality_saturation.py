@@ -42,6 +42,7 @@ def found(decoder) -> OptimisationResult:
 SHARING = SharingRewriter(LIBRARY.rules)
 
 
+@pytest.mark.slow
 def test_what_is_called_off_ends_wherever_it_is(decoder):
     """In the exploration of the first e-graph, which nothing else would limit so early."""
     asked = []
@@ -251,6 +252,7 @@ def test_settings_that_there_are_not_are_refused(settings, reason):
         _method(**settings)
 
 
+@pytest.mark.slow
 def test_what_another_search_found_is_the_seed(decoder, found):
     """The e-graph begins with the original, so that the other search's choices bind it to nothing."""
     method = _method()

@@ -49,6 +49,7 @@ def test_a_graph_that_costs_nothing_in_the_end_is_no_error(shipped):
     assert found.best_ms == 0.0 < found.start_ms
 
 
+@pytest.mark.slow
 def test_the_seed_decides(shipped, bert):
     def ways(seed):
         return make("iterated", shipped, stall=4, seed=seed).optimise(bert, Budget()).trajectory

@@ -24,6 +24,7 @@ def chosen(shipped, bert):
     return select_rules(shipped, bert, AnalyticCost(), QUICK)
 
 
+@pytest.mark.slow
 def test_the_choice_is_the_same_each_time(shipped, bert, chosen):
     assert select_rules(shipped, bert, AnalyticCost(), QUICK) == chosen
 
@@ -60,6 +61,7 @@ def test_rules_that_do_nothing_are_left_out(shipped, bert):
     assert len(everything.choices) < sum(1 for found in Rewriter(shipped.rules).matches(bert) if found)
 
 
+@pytest.mark.slow
 def test_all_rules_of_a_chain_are_chosen(shipped):
     """A decoder that reads its last token: no rewrite that leaves the other tokens out saves anything by itself. Six
     rules are not enough for that, and those beyond are the ones of chains, which make most of what all rules make.

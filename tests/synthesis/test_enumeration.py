@@ -35,6 +35,7 @@ def test_everything_up_to_the_number_of_operators_is_enumerated() -> None:
     assert shown == {("Relu(x)", "Relu(Relu(x))"), ("Relu(Add(x, x))", "Add(Relu(x), Relu(x))")}
 
 
+@pytest.mark.slow
 def test_progress_is_reported_to_the_end() -> None:
     seen: list[tuple[int, int]] = []
     report = generate(SMALL, on_progress=lambda done, total: seen.append((done, total)))
@@ -49,6 +50,7 @@ def test_accidents_of_one_shape_do_not_poison(small: GenerationReport) -> None:
     assert equations(small) <= equations(generate(poisoned))
 
 
+@pytest.mark.slow
 def test_fingerprints_of_unequal_terms_differ() -> None:
     """No two of 20,000 expressions that are equal by their fingerprint are refuted: nothing cancels in a digest."""
     config = replace(with_leaves(*SMALL.family.leaves[:2]), max_operators=3)

@@ -43,6 +43,7 @@ def full() -> GenerationReport:
     return generate(ALGEBRA_2)
 
 
+@pytest.mark.slow
 def test_one_seed_one_library(small: GenerationReport) -> None:
     again = generate(SMALL)
     assert [r.to_json() for r in again.rules] == [r.to_json() for r in small.rules]
@@ -176,6 +177,7 @@ def test_a_declared_rule_keeps_its_name(library: Library) -> None:
     assert len({r.id.removeprefix(r.family) for r in library.rules}) == len(library.rules)
 
 
+@pytest.mark.slow
 def test_write_library(tmp_path: Path) -> None:
     path = tmp_path / "library.jsonl"
     report = write_library(path, LibraryConfig(families=(SMALL,), declared=False))

@@ -44,6 +44,7 @@ def side_by_side(outputs: Iterable[np.ndarray]) -> np.ndarray:
     return np.concatenate([output.reshape(len(output), -1) for output in outputs], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "changes"),
     [*((name, {}) for name in zoo.names()), *((name, {"head": head}) for name, head in HEADS)],

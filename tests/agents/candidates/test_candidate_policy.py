@@ -52,6 +52,7 @@ def encoded_with_copies_of(reach: int) -> Encoded:
     return controller.policy.encoder.double()(wide)
 
 
+@pytest.mark.slow
 def test_what_is_written_once_is_read_as_if_every_graph_were_whole() -> None:
     """Not vacuous: with copies of one step less, three layers read something else."""
     shared, whole, short = (encoded_with_copies_of(reach) for reach in (3, 1000, 2))

@@ -132,6 +132,7 @@ def defined(graph: Graph, trajectory: Trajectory, config: GainConfig) -> list[di
     return [dict(zip(places[now:], gains[now:], strict=True)) for now in range(len(graphs))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("horizon", [2, 30])
 def test_labels_are_those_of_the_definition(seed: int, horizon: int):

@@ -54,6 +54,7 @@ def test_a_rule_keeps_the_greater_share(policy: Guide, lesson: TokenRollouts):
     assert (shares[RULES.get(ASTRAY[0]).id], shares["another"]) == (0.5, 0.75)
 
 
+@pytest.mark.slow
 def test_the_same_lessons_give_the_same_policy(policy: Guide, lesson: TokenRollouts):
     one, again, other = (
         fine_tuned(policy, [lesson], CONFIG, seed=seed).model.encoder.state_dict() for seed in (0, 0, 1)

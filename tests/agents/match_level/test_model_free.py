@@ -42,6 +42,7 @@ def same(one: MatchLevelController, other: MatchLevelController) -> bool:
     return all(torch.equal(*pair) for pair in zip(weights(one), weights(other), strict=True))
 
 
+@pytest.mark.slow
 def test_every_step_is_counted_and_a_killed_training_ends_alike(model: MatchLevelModel, tmp_path: Path) -> None:
     class Interrupted(Exception):
         """Stands for a kill."""

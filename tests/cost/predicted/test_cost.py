@@ -26,6 +26,7 @@ def model(bert) -> PriceModel:
     return drawn_model([bert(), bert(layer_norm="decomposed")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_runtime_does_not_depend_on_the_history(bert, shipped, model, setting, seed) -> None:

@@ -21,6 +21,7 @@ from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import Limits, WorkerBackend
 
 
+@pytest.mark.slow
 def test_an_agent_learns_the_way_through_a_longer_word() -> None:
     """On a word that it was not trained on, where greedy search removes nothing and the untrained agent is no help."""
     transitions, agent = trained(total_steps=4096, learning_rate=3e-3)
@@ -32,6 +33,7 @@ def test_an_agent_learns_the_way_through_a_longer_word() -> None:
     assert agent.curve[-1] > agent.curve[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm_trains_and_repeats(algorithm: str) -> None:
     def weights(seed: int) -> torch.Tensor:

@@ -32,7 +32,6 @@ def standard() -> OnnxBackend:
     return OnnxBackend()
 
 
-@pytest.mark.slow
 def test_everything_in_the_catalogue_can_be_applied(backend: PassBackend) -> None:
     """On one program, on which no pass fails; a good part of them must change it, or nothing was tried."""
     catalogue, start = backend.catalogue(), backend.load(BERT.replace("zoo", "detours"))

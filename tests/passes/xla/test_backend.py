@@ -49,6 +49,7 @@ def test_a_pass_that_does_nothing_gives_the_bytes_back(xla: XlaBackend) -> None:
     assert {"topk-decomposer", "shape-canonicalizer"} <= set(ACTIONS) - changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _FEW)
 def test_a_second_run_in_place_finds_what_the_first_left(xla: XlaBackend, name: str) -> None:
     """Facts that `apply` tells are those that a load of the same bytes tells: keys are stable on the way there and

@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from rlflow.passes.xla.pass_names import (
     ACTIONS,
     AFTER_SCATTER,
@@ -25,6 +27,7 @@ for name in ("mlp/step?layers=1", "update"):
 """
 
 
+@pytest.mark.slow
 def test_every_name_is_one_that_the_compiler_runs() -> None:
     """XLA ignores names that it does not know, so that only its log can tell."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "hlo_pass_pipeline=2"}

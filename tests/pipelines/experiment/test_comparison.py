@@ -112,6 +112,7 @@ def test_a_budget_is_kept(case: Case, tmp_path: Path):
     assert len(outcome.result.trajectory.steps) <= 1
 
 
+@pytest.mark.slow
 def test_a_graph_that_two_methods_have_found_is_one_model(case: Case, tmp_path: Path):
     """Checked and timed once; the third one, which has no rules, found another."""
     contest, outcomes = comparison.contest_of(Source.of(zoo.build("tiny_scale")), tmp_path, CONFIG), {}

@@ -75,6 +75,7 @@ def test_a_comparison_that_goes_on_does_not_search_again(greedy, graph, tmp_path
     assert outcomes[1].equivalence.equivalent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["missing", "truncated", "another graph", "another rule", "a figure is missing"])
 def test_what_cannot_be_used_is_searched_again(greedy, graph, tmp_path: Path, fault, caplog):
     path, kept = tmp_path / "greedy.json", kept_results(tmp_path, graph, greedy.rewriter)

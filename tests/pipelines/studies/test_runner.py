@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 from studies.headroom.cells import Cell, Key, rows
 from studies.runner import gathered
 
@@ -61,6 +62,7 @@ def test_rows_are_gathered_in_the_order_of_the_cells_and_gaps_are_named() -> Non
     assert [key for key in cells if key not in found] == [("b", 0)]
 
 
+@pytest.mark.slow
 def test_a_cell_whose_process_fails_costs_the_others_nothing(tiny_merge: Path, tmp_path: Path, caplog):
     """Its memory is its own: what this process holds is not counted."""
     ballast = np.ones(400 * 2**20 // 8)
@@ -73,6 +75,7 @@ def test_a_cell_whose_process_fails_costs_the_others_nothing(tiny_merge: Path, t
     assert [file.name for file in tmp_path.iterdir()] == ["tiny_merge-analytic-greedy.json"]
 
 
+@pytest.mark.slow
 def test_a_study_that_was_killed_goes_on_where_it_was(tiny_merge: Path, tmp_path: Path):
     """Killed during its second cell. The first one's row was spoiled since, so that making it anew would show."""
     folder = tmp_path / "rows"

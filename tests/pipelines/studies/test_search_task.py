@@ -26,6 +26,7 @@ def test_the_search_is_that_of_its_names(tiny_merge: Path) -> None:
     assert found.wall_time_s >= found.result.wall_time_s > 0
 
 
+@pytest.mark.slow
 def test_the_rewriter_is_that_of_the_steps(tiny_merge: Path) -> None:
     """Equality saturation shares, and nothing else could replay what it found."""
     options = {"exploration": {"max_nodes": 200}}

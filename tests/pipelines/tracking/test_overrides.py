@@ -138,6 +138,7 @@ def test_what_a_search_would_draw_is_refused(config: DictConfig):
     RefuseIgnored().on_multirun_start(config)
 
 
+@pytest.mark.slow
 def test_a_program_ends_before_its_first_job(project: Path, command: Callable):
     """With one sentence, and without a trace: no run, no folder, no output."""
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}

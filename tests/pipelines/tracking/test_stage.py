@@ -316,6 +316,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["basic", pytest.param("joblib", marks=pytest.mark.study)])  # loky starts slowly
 def test_a_sweep_gives_children_and_leaves_the_outputs_alone(project: Path, command: Callable, launcher: str):
     """Its jobs start no processes: joblib's could not, and those of all launchers run beside each other already."""

@@ -16,6 +16,7 @@ STEPS_ON_BERT = 25
 STEPS_ON_DRAWN = 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2))])
 def test_incremental_matching_is_matching_on_bert(bert: Graph, library: Library, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -33,6 +33,7 @@ def test_a_rule_that_is_rarely_false_is_found_out() -> None:
     assert len(set(found.instance.shape("b"))) == 1
 
 
+@pytest.mark.slow
 def test_numbers_that_cancel_refute_nothing() -> None:
     """b - (b - a) is a, but in floats it is far from a small a: the source is at fault, and only for few numbers:
     one draw in some thousands."""

@@ -120,6 +120,7 @@ def known_with_padding(shipped: Library) -> KnownRules:
     return rules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", OF_PADDING)
 def test_padding_passes_what_keeps_zero(text, known_with_padding: KnownRules):
     assert judge(parse_line(text), known_with_padding, CONFIG).outcome in ("instance", "derived")

@@ -84,6 +84,7 @@ def test_a_rule_that_is_missing_is_named():
         searched(detours(1), walked(detours(1), (OUT, INTO), rules_astray()), rules)
 
 
+@pytest.mark.slow
 def test_it_is_made_from_files(tmp_path: Path):
     """With a rewriter that matches as that of the steps does, whatever is given."""
     model = zoo.build("tiny_merge")

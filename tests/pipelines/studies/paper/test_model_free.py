@@ -32,6 +32,7 @@ def cell(tmp_path: Path) -> ModelFreeCell:
     )
 
 
+@pytest.mark.slow
 def test_a_training_is_told_and_counted(cell: ModelFreeCell):
     (name, row), *_ = cell.run().items()
     schemas.validate(Paper, summary({("g", name, 0): row}))

@@ -157,6 +157,7 @@ def test_the_published_document_is_what_its_rows_give(repository: Path) -> None:
     assert summary(rows, Aims(**published["aims"])) == published
 
 
+@pytest.mark.slow
 def test_a_case_searches_by_all_prices_from_an_empty_list(tiny_merge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Times are drawn, the same for the same region, so that both lists must say the same."""
     drawn = DrawnTimings()

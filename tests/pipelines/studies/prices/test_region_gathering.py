@@ -100,6 +100,7 @@ def test_what_is_too_large_is_counted_and_left_out(change, reason):
     assert not some.graphs, "a sum with a part missing is no sum"
 
 
+@pytest.mark.slow
 def test_what_is_carried_verbatim_is_left_out():
     assert gather([Configuration("loop", "loop")], LITTLE).left_out == {"carried verbatim": 1}
 

@@ -87,6 +87,7 @@ def test_the_table_has_a_row_for_each_model() -> None:
     assert mobilenet.endswith("| - | - | failed | the rewritten model was not faster beyond noise |")
 
 
+@pytest.mark.slow
 def test_a_rival_with_half_the_layers_is_faster_and_the_original_is_not(tmp_path: Path) -> None:
     """Twice the work is beyond any noise; the original among its own rivals is the control."""
     for layers in (16, 32):
