@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 from support.conformance.commands import ran
-from support.onnx_models import build_model, floats
+from support.onnx_models import build_model, floats, run_in_settings
 
 from rlflow.equivalence.float64 import in_float64, run_in_float64
 from rlflow.ir.node import WEIGHT
@@ -17,6 +17,7 @@ from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.opset_upgrade import upgraded
 from rlflow.onnx_io.payload import SparsePayload
 from rlflow.onnx_io.subgraphs import subgraphs
+from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.runtime.session import SETTINGS, open_session, run
 
 N = 4
@@ -141,16 +142,28 @@ MODELS: dict[str, tuple[Callable[[], ModelProto], np.ndarray]] = {
 }
 
 
+Outputs = dict[str, list[dict[str, np.ndarray]]]
+
+
+@pytest.fixture(scope="module")
+def outputs() -> Outputs:
+    """Of each model, as it was and as it comes out, in both settings.
+
+    In a process of its own: ONNX Runtime 1.32 has crashed twice on the model with a function, in the midst of others.
+    """
+    built = {name: build() for name, (build, _) in MODELS.items()}
+    models = {name: [model, to_onnx(from_onnx(model))] for name, model in built.items()}
+    return call_isolated(Limits(), run_in_settings, models, {"x": X})
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_sparse_constants_are_carried_and_mean_what_they_say(name: str) -> None:
+def test_sparse_constants_are_carried_and_mean_what_they_say(name: str, outputs: Outputs) -> None:
     """By ONNX Runtime in both settings, and in float64, which widens what is sparse as well."""
     build, expected = MODELS[name]
-    before = build()
-    after = to_onnx(from_onnx(before))
+    after = to_onnx(from_onnx(build()))
     check_model(after)
-    for setting in SETTINGS:
-        for model in (before, after):
-            assert np.array_equal(run(open_session(model, setting), {"x": X})["y"], expected)
+    assert len(outputs[name]) == 2 * len(SETTINGS)
+    assert all(np.array_equal(output["y"], expected) for output in outputs[name])
     (wide,) = run_in_float64(in_float64(after), [{"x": X}])
     assert wide["y"].dtype == np.float64
     assert np.array_equal(wide["y"], expected)

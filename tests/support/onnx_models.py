@@ -1,6 +1,6 @@
 """Models written with onnx.helper, and a check that a model survives import and export."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 from rlflow import zoo
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.session import open_session, run
+from rlflow.runtime.session import SETTINGS, open_session, run
 from support.kernels import all_close, rounding_of_export
 
 Build = Callable[..., onnx.ModelProto]
@@ -129,3 +129,13 @@ def twice(name: str) -> onnx.FunctionProto:
         [helper.make_node("Add", ["a", "a"], ["b"])],
         [helper.make_opsetid("", 17)],
     )
+
+
+def run_in_settings(
+    models: Mapping[str, Sequence[onnx.ModelProto]], inputs: Mapping[str, np.ndarray]
+) -> dict[str, list[dict[str, np.ndarray]]]:
+    """Return the outputs of the models of each name in both settings; a module's function, for other processes."""
+    return {
+        name: [run(open_session(model, setting), inputs) for setting in SETTINGS for model in alike]
+        for name, alike in models.items()
+    }
