@@ -53,6 +53,12 @@ def test_modules_outside_packages_open_with_a_sentence() -> None:
     assert [entry for entry in found if entry[-1] in FORBIDDEN] == []
 
 
+def test_the_pipelines_open_with_a_sentence_too() -> None:
+    found = [(path.name, *one) for path in sorted(PIPELINES.rglob("*.py")) for one in openings(path.read_text())]
+    assert found
+    assert [entry for entry in found if entry[-1] in FORBIDDEN] == []
+
+
 def test_an_offender_is_found() -> None:
     source = (
         '"""What it is."""\n\n\nclass Good:\n    """A thing."""\n\n    def bad(self):\n        """Whether it is."""\n'

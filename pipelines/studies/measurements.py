@@ -19,7 +19,7 @@ class Benchmark(Document):
     value: float
     unit: Text
     baseline: Text
-    """What baseline_value is: the trivial alternative or the bound that was promised."""
+    """The name of baseline_value: the trivial alternative or the bound that was promised."""
     baseline_value: float | None
     cases: Cases
     """Repetitions or items behind the value."""
@@ -147,8 +147,10 @@ class ExportKinds(Document):
 
 
 class Exports(Document):
-    """What `make test MARK=fuzz ONLY=tests/onnx_io` found: architectures that the zoo has not, exported, imported,
-    exported again, rewritten at random and optimised, against ONNX Runtime on the model as it came.
+    """Results of tests on exported architectures that the zoo does not have.
+
+    Each is imported, exported again, rewritten at random and optimised, and compared in ONNX Runtime with the model as
+    it came (`make test MARK=fuzz ONLY=tests/onnx_io`).
     """
 
     library: Text
@@ -243,9 +245,11 @@ class Commands(Document):
 
 
 class Conformance(Document):
-    """What `make test MARK=fuzz ONLY=tests/onnx_io` found: the onnx package's own backend tests and light models,
-    imported, exported and rewritten at random, against ONNX Runtime on the model as it came; and files damaged at
-    random, read by the library and by every command.
+    """Results of tests on the onnx package's own models, and on damaged files.
+
+    Its backend tests and light models are imported, exported and rewritten at random, and compared in ONNX Runtime with
+    the model as it came; files damaged at random are read by the library and by every command (`make test MARK=fuzz
+    ONLY=tests/onnx_io`).
     """
 
     library: Text
@@ -298,8 +302,9 @@ class MutantKinds(Document):
 
 
 class Mutants(Document):
-    """What `make test MARK=fuzz ONLY=tests/equivalence` found: models with one fault each, by the inputs that tell
-    them from their originals.
+    """Counts of models with one fault each that drawn inputs tell from their originals.
+
+    `make test MARK=fuzz ONLY=tests/equivalence` writes them.
     """
 
     onnx: Text

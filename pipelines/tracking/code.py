@@ -55,7 +55,7 @@ WATCHING = (
 _MATERIALS = ("tracking.factories", "studies.policy.curriculum")
 """Modules whose imports count, though they only watch themselves."""
 _REGISTRIES = ("rlflow.cost.models", "rlflow.optimise.methods", "rlflow.passes.backends", "rlflow.zoo.registry")
-"""What these name they import, when it is chosen."""
+"""Modules that import what they name, when it is chosen."""
 _OBJECT = re.compile(r"((?:rlflow|experiment|studies)(?:\.\w+)+):(\w+)")
 _MODULE = re.compile(r"(?:rlflow|experiment|studies)(?:\.\w+)+")
 _NO_DATA = (".py", ".md", ".typed")
@@ -63,7 +63,7 @@ _NO_DATA = (".py", ".md", ".typed")
 
 @dataclass(frozen=True)
 class Code:
-    """What one file of Python adds to a digest: its syntax, and the modules of ours that it imports."""
+    """The part of a digest that one file of Python adds: its syntax, and the modules of ours that it imports."""
 
     syntax: str
     imports: frozenset[str]

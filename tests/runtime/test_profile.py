@@ -23,6 +23,14 @@ def test_each_run_has_the_kernels_that_the_setting_makes_of_a_model():
     assert len(deployed) < len(kernels[0])
 
 
+def test_every_run_has_all_kernels():
+    """Of a few microseconds each, which begin in the one in which the kernel before them ends."""
+    model = zoo.build("tiny_chain")
+    runs = profile(model, draw_inputs(model, np.random.default_rng(0)), setting="as_written", runs=200)
+    assert {tuple(kernel for kernel, _ in run) for run in runs} == {tuple(kernel for kernel, _ in runs[0])}
+    assert len(runs[0]) == len(model.graph.node)
+
+
 def test_types_and_shapes_are_told():
     model = zoo.build("tiny_scale")
     (run,) = profile(model, draw_inputs(model, np.random.default_rng(0)), setting="as_written")

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,8 @@ def _difference(walks: Any, worst: int, seed: int, section: Any) -> Row:
 
 
 def _percent(comparison: Comparison) -> float:
-    return round(100.0 * comparison.differing_ms / comparison.price_ms, _DECIMALS)
+    """Return the share that differs; nothing does in a graph that costs nothing."""
+    return round(100.0 * comparison.differing_ms / comparison.price_ms, _DECIMALS) if comparison.price_ms else 0.0
 
 
 def _worst(comparisons: Sequence[Comparison], number: int) -> list[RegionDifference]:
@@ -101,7 +103,7 @@ def _table(results: dict[str, Row]) -> str:
             name,
             f"{row['price_ms']:.2f}",
             f"{row['differs_percent']:.1f}",
-            f"{float(np.mean(row['rewritten_percent'])):.1f}",
+            f"{fmean(row['rewritten_percent']):.1f}" if row["rewritten_percent"] else "",
             f"{row['node_by_node_percent']:.1f}",
         ]
         for name, row in results.items()

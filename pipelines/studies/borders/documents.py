@@ -35,7 +35,9 @@ class Difference(Document):
     worst: list[RegionDifference]
     """The kinds of regions that make up most of the difference, of the model and of all that it was rewritten to."""
     missing: Operators
-    """Kernels that the model has, and its regions have not, or have less often."""
+    """Kernels that the model has, and its regions have not, or have less often; of the model and of all that it was
+    rewritten to.
+    """
 
 
 Borders = Annotated[dict[str, Difference], NOT_EMPTY]

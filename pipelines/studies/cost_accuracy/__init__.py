@@ -1,1 +1,1 @@
-"""How near is the sum of measured regions to the time of the whole model?"""
+"""A comparison of the sum of measured regions with the time of the whole model."""

@@ -1,1 +1,1 @@
-"""How much does each method save on each graph, and for what effort?"""
+"""A table of how much each method saves on each graph, and for what effort."""

@@ -1,1 +1,1 @@
-"""What is learning worth to a search on families that it has never seen?"""
+"""A comparison of learned and other searches on families of models that no policy has seen."""

@@ -134,7 +134,7 @@ class Study:
         return {(unit.graph, method, unit.seed): row for method, row in found.items()}
 
     def unseen(self) -> dict[str, Any]:
-        """How well V ranks the matches of each family that its policies have had no lesson of: means over seeds."""
+        """Return how well V ranks matches of each family without a lesson for its policies: means over seeds."""
         seeds, cases = self.settings["seeds"], [self.settings["cases"][graph] for graph in self.settings["graphs"]]
         families = {(case["family"], case["taught_at"]): case for case in cases}
         return {

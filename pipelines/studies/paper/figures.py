@@ -166,7 +166,7 @@ def compared_with_estimate(rewards: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def training_ratios(rewards: Mapping[str, Any]) -> list[float]:
-    """How many times as long training by each measured reward takes."""
+    """Return how many times as long training by each measured reward takes."""
     seconds = {name: one["training_s"]["value"] for name, one in rewards.items()}
     estimated_s = seconds.pop("estimated")
     return [each / estimated_s for each in seconds.values()]
@@ -318,7 +318,7 @@ def shares_of_interactions(efficiency: Mapping[str, Any]) -> str:
 
 
 def backtracking(headroom: Mapping[str, Any], graphs: Iterable[str]) -> dict[str, dict[str, float]]:
-    """What the search has saved on each graph after so many rewrites."""
+    """Return the percent that the search has saved on each graph, by the number of rewrites."""
     found = {graph: headroom[graph]["analytic"]["backtracking"]["at"] for graph in graphs if graph in headroom}
     return {graph: {most: at["improvement_percent"] for most, at in by.items()} for graph, by in found.items()}
 

@@ -38,7 +38,7 @@ class Row(Document):
 
 
 class Graphs(Document):
-    """What agents and baselines of one compiler have found on each held-out graph."""
+    """Results of the agents and baselines of one compiler on each held-out graph."""
 
     backend: Text
     training: Names

@@ -107,7 +107,7 @@ class Judging:
         }
 
     def _reading(self, record: LessonRecord) -> dict[str, Any]:
-        """How well V reads a lesson, beside the means of rules; a figure that is not defined on it is left out."""
+        """Return how well V reads a lesson, beside the means of rules, without figures that are not defined on it."""
         rollouts = read([record], LESSONS)
         reading, shown = self.policy.model.read(rollouts), rollouts.episodes[0]
         rule_mean, rule_share = (by_rule(rollouts.rule_of, known) for known in (self.means, self.shares))
@@ -126,7 +126,7 @@ class Judging:
 
 
 def _described(start: Start) -> str:
-    """How a lesson's start was made of the model that the zoo builds."""
+    """Say how a lesson's start was made of the model that the zoo builds."""
     if start.merged_by:
         return "merged"
     return f"{start.walked} random rewrites" if start.walked else "as built"

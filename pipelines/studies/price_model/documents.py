@@ -70,8 +70,9 @@ class Taken(Document):
 
 
 class PriceModel(Document):
-    """How accurate prices are that were learned without a family of models, on the regions, graphs and rewrites of
-    that family; over all families, and by family. Baselines are rows beside the prediction.
+    """Accuracy of prices on a family of models that they were not learned from.
+
+    On its regions, graphs and rewrites; over all families, and by family. Baselines are rows beside the prediction.
     """
 
     regions: Cases

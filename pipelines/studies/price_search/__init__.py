@@ -1,1 +1,1 @@
-"""What searches by predicted prices find, in measured prices."""
+"""A comparison of searches by predicted and by measured prices, in measured prices."""

@@ -8,7 +8,7 @@ from rlflow.schemas.figures import NOT_EMPTY, Cases, Count, Document, Error, Mil
 
 
 class Aims(Document):
-    """What predicted prices are to reach."""
+    """Goals that predicted prices are to reach."""
 
     share: Share
     """Of what the measured search saves, that another is to find."""
@@ -114,9 +114,10 @@ class Method(Document):
 
 
 class PriceSearch(Document):
-    """What searches find by predicted prices, told in measured ones, beside what the same searches find by measured
-    ones from an empty list, and beside two baselines: what they find by the roofline's prices, and doing nothing,
-    whose share is 0.
+    """Results of searches by predicted prices, in measured ones, beside those of the same searches by measured prices.
+
+    The latter begin with an empty list. There are two baselines: the same searches by the roofline's prices, and doing
+    nothing, whose share is 0.
     """
 
     aims: Aims

@@ -16,7 +16,7 @@ class Family(Document):
 
 
 class Noise(Document):
-    """How far repeated measurements are apart."""
+    """Differences between repeated measurements."""
 
     regions: Cases
     """Of this size."""

@@ -1,1 +1,1 @@
-"""How much faster do models run than with ORT_ENABLE_ALL, beside public tools?"""
+"""Timings of optimised models against ORT_ENABLE_ALL, beside those of public tools."""

@@ -51,7 +51,7 @@ class Tool(Document):
 
 
 class Rewrite(Document):
-    """How often a rule was applied."""
+    """A rule, and how often it was applied."""
 
     rule: Text
     count: Cases
@@ -77,7 +77,7 @@ class Optimise(Document):
 
 
 class Model(Document):
-    """How much faster one model runs."""
+    """The speed of one optimised model beside its original."""
 
     ratio: Ratio
     """Latency of the original over that of RLFlow's model, median over rounds."""
@@ -105,8 +105,10 @@ class Model(Document):
 
 
 class Speedups(Document):
-    """How much faster models run after `rlflow optimise`, in a fresh process with an empty cache of prices, and
-    after public tools, than their originals. All run at ORT_ENABLE_ALL on one thread in alternating fresh sessions.
+    """The speed of models after `rlflow optimise` and after public tools, beside their originals.
+
+    `rlflow optimise` runs in a fresh process with an empty cache of prices. All models run at ORT_ENABLE_ALL on one
+    thread in alternating fresh sessions.
     """
 
     budget_s: Seconds

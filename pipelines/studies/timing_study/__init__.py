@@ -1,1 +1,1 @@
-"""How often is the timing of two models wrong?"""
+"""A count of how often the timing of two models is wrong."""

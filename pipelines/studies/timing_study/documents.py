@@ -59,8 +59,10 @@ class Simulated(Document):
 
 
 class Timing(Document):
-    """How often the timing of two models by the gate's sequential test is wrong: a model against itself, and
-    against one that is slower by construction, on a quiet and a busy machine, and on drawn times.
+    """Counts of wrong decisions by the gate's sequential test of two models' times.
+
+    A model against itself, and against one that is slower by construction, on a quiet and a busy machine, and on drawn
+    times.
     """
 
     load: Error

@@ -10,6 +10,7 @@ takes with warm and cold memory as it is inside the model. The profile itself co
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,23 +60,23 @@ def profile(
 
 
 def _by_run(events: list[dict[str, Any]]) -> list[list[KernelTime]]:
+    """Sort events by the run in which they begin. Times are whole microseconds, and a kernel may take none."""
     kernels = sorted((e for e in events if e["name"].endswith(_KERNEL)), key=lambda e: (e["ts"], -e["dur"]))
-    runs = sorted((e for e in events if e["name"] == _MODEL), key=lambda e: e["ts"])
-    return [list(_outermost(e for e in kernels if _is_inside(e, run))) for run in runs]
+    starts = sorted(e["ts"] for e in events if e["name"] == _MODEL)
+    runs: list[list[dict[str, Any]]] = [[] for _ in starts]
+    for event in kernels:
+        runs[bisect_right(starts, event["ts"]) - 1].append(event)
+    return [list(_outermost(run)) for run in runs]
 
 
 def _outermost(kernels: Iterable[dict[str, Any]]) -> Iterator[KernelTime]:
     """Yield kernels in the order in which they begin, without those inside of another one: of a loop's body."""
     outer: dict[str, Any] | None = None
     for event in kernels:
-        if outer is None or not _is_inside(event, outer):
+        if outer is None or event["ts"] >= outer["ts"] + outer["dur"]:
             outer, told = event, event["args"]
             kernel = Kernel(told["op_name"], _in_words(told["input_type_shape"]), _in_words(told["output_type_shape"]))
             yield KernelTime(kernel, event["dur"])
-
-
-def _is_inside(event: dict[str, Any], other: dict[str, Any]) -> bool:
-    return bool(other["ts"] <= event["ts"] and event["ts"] + event["dur"] <= other["ts"] + other["dur"])
 
 
 def _in_words(values: list[dict[str, list[int]]]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How far the dream of one vector can be trusted: open-loop errors of M, and of the ends that it foresees."""
+"""Figures that tell how far the dream of one vector can be trusted: errors of M, open loop, and of foreseen ends."""
 
 from collections.abc import Sequence
 from typing import Any

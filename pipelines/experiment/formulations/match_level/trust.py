@@ -1,4 +1,4 @@
-"""How far the dream over match tokens can be trusted: what V tells of savings, and dreams beside the truth."""
+"""Figures that tell how far the dream over match tokens can be trusted: V on savings, and dreams beside the truth."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ def _led(
 
 
 def _saving_figures(report: Mapping[str, float], of_new_tokens: Mapping[str, float]) -> dict[str, Any]:
-    """How well V reads savings, of all matches and of those with a token that no training episode shows.
+    """Figures of how well V reads savings, of all matches and of those with a token that no training episode shows.
 
     A figure that is not defined on these episodes is left out.
     """
