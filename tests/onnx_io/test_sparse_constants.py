@@ -17,7 +17,6 @@ from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.opset_upgrade import upgraded
 from rlflow.onnx_io.payload import SparsePayload
 from rlflow.onnx_io.subgraphs import subgraphs
-from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.runtime.session import SETTINGS, open_session, run
 
 N = 4
@@ -149,11 +148,13 @@ Outputs = dict[str, list[dict[str, np.ndarray]]]
 def outputs() -> Outputs:
     """Of each model, as it was and as it comes out, in both settings.
 
-    In a process of its own: ONNX Runtime 1.32 has crashed twice on the model with a function, in the midst of others.
+    The model with a function is not run as it was: ONNX Runtime 1.32 reads freed memory as it inlines the function
+    (valgrind shows it) and crashes now and then.
     """
     built = {name: build() for name, (build, _) in MODELS.items()}
     models = {name: [model, to_onnx(from_onnx(model))] for name, model in built.items()}
-    return call_isolated(Limits(), run_in_settings, models, {"x": X})
+    del models["function"][0]
+    return run_in_settings(models, {"x": X})
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -162,11 +163,18 @@ def test_sparse_constants_are_carried_and_mean_what_they_say(name: str, outputs:
     build, expected = MODELS[name]
     after = to_onnx(from_onnx(build()))
     check_model(after)
-    assert len(outputs[name]) == 2 * len(SETTINGS)
+    assert len(outputs[name]) == (1 if name == "function" else 2) * len(SETTINGS)
     assert all(np.array_equal(output["y"], expected) for output in outputs[name])
     (wide,) = run_in_float64(in_float64(after), [{"x": X}])
     assert wide["y"].dtype == np.float64
     assert np.array_equal(wide["y"], expected)
+
+
+def test_functions_are_written_with_dense_constants() -> None:
+    (function,) = to_onnx(from_onnx(_in_a_function())).functions
+    held = function.node[0].attribute[0]
+    assert held.name == "value"
+    assert np.array_equal(numpy_helper.to_array(held.t), DENSE)
 
 
 def test_a_sparse_constant_is_a_weight_of_its_dense_type() -> None:
@@ -227,9 +235,8 @@ def test_every_command_takes_a_model_with_a_sparse_constant(tmp_path: Path, name
     done = ran("optimise", before, "-o", after, "--budget", "5s", "--method", "greedy", "--cost-model", "analytic")
     assert (done.code, done.escaped) == (0, "")
     # Which model is written is a matter of timing; a rewritten one may round in another order.
-    if name != "function":  # ONNX Runtime 1.32 crashes now and then as it opens one: never in this process
-        written = run(open_session(Path(after), "as_written"), {"x": X})["y"]
-        np.testing.assert_allclose(written, MODELS[name][1], rtol=16 * np.finfo(np.float32).eps, atol=1e-6)
+    written = run(open_session(Path(after), "as_written"), {"x": X})["y"]
+    np.testing.assert_allclose(written, MODELS[name][1], rtol=16 * np.finfo(np.float32).eps, atol=1e-6)
     assert ran("equivalence", before, after).out.startswith("equivalent: ")
 
 

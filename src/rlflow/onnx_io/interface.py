@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import prod
+
 import onnx
+from onnx import numpy_helper
 
 from rlflow.onnx_io.external_data import copy_fields
-from rlflow.onnx_io.payload import InitializerPayload
+from rlflow.onnx_io.node_proto import sparse_constant
+from rlflow.onnx_io.payload import InitializerPayload, SparsePayload
 from rlflow.onnx_io.shapes.inference import declares_weights
+
+_LARGEST_DENSE = 2**20
+"""Elements of a function's sparse constant that is written dense; ONNX Runtime makes all of them dense in memory."""
 
 
 def interface_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
@@ -18,7 +26,11 @@ def interface_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 
 
 def without_computation(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy of everything but the computation; defaults of inputs stay."""
+    """Return a copy of everything but the computation; defaults of inputs stay.
+
+    Sparse constants of functions are made dense: ONNX Runtime 1.32 reads freed memory when it inlines a function that
+    holds one, and crashes now and then.
+    """
     stripped = onnx.ModelProto()
     copy_fields(model, stripped, skipped={"graph"})
     computation = {"node", "input", "initializer", "sparse_initializer"}
@@ -28,4 +40,14 @@ def without_computation(model: onnx.ModelProto) -> onnx.ModelProto:
     for tensor in model.graph.initializer:
         if tensor.name in overridable:
             stripped.graph.initializer.add().CopyFrom(InitializerPayload(tensor).self_contained())
+    for function in stripped.functions:
+        _make_dense(function.node)
     return stripped
+
+
+def _make_dense(nodes: Iterable[onnx.NodeProto]) -> None:
+    for node in nodes:
+        sparse = sparse_constant(node) if node.op_type == "Constant" else None
+        if sparse is not None and prod(sparse.dims) <= _LARGEST_DENSE:
+            dense = numpy_helper.from_array(SparsePayload(sparse).array())
+            node.attribute[0].CopyFrom(onnx.helper.make_attribute("value", dense))
