@@ -18,6 +18,7 @@ from rlflow.optimise.phases import Phases, sizes_of
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.search.greedy import Greedy
 
 EQUAL = EquivalenceReport(True, "", 0.0, 0.0, 1e-5, draws=1, non_vacuous_draws=1)
@@ -37,25 +38,31 @@ def phases() -> Phases:
     return Phases(Greedy(nothing, Rewriter(()), AnalyticCost()), AnalyticCost(), "deployed", GateConfig())
 
 
-def test_a_check_and_eight_rounds_are_kept_free(phases: Phases) -> None:
-    """Of a small model: the 2 s of judging for the check, 8 rounds of 4 sessions, in each of which it runs 4 times."""
+@pytest.mark.parametrize(("proof", "sessions"), [(None, 16), (SequentialTest(), 32)])
+def test_a_check_and_the_rounds_that_decide_are_kept_free(
+    phases: Phases, proof: SequentialTest | None, sessions: int
+) -> None:
+    """Of a small model: the 2 s of judging for the check, 4 rounds of 4 sessions, in each of which it runs 4 times; a
+    proof takes 8 rounds.
+    """
+    phases = replace(phases, gate=replace(phases.gate, proof=proof))
     deadline = Deadline.after(60.0, now_s=Clock())
     judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.2, running_s=0.01)}, wall_s=2.0)
     assert phases.gate.runs_per_round == 3
-    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.0 - 32 * 0.24)
+    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.0 - sessions * 0.24)
 
 
-@pytest.mark.parametrize(("left_s", "runs"), [(39.0, 3), (38.0, 2), (31.0, 1), (3.3, 1), (3.1, 0), (math.inf, 3)])
+@pytest.mark.parametrize(("left_s", "runs"), [(19.5, 3), (19.0, 2), (15.5, 1), (3.3, 1), (3.1, 0), (math.inf, 3)])
 def test_there_are_fewer_runs_rather_than_fewer_rounds(phases: Phases, left_s: float, runs: int) -> None:
-    """Of 4 sessions that open in 0.4 s and run in 0.2 s, of which one run is not timed: 8 rounds of 3 runs take 38.4 s,
-    of 2 runs 32 s, of 1 run 25.6 s, and a single one 3.2 s.
+    """Of 4 sessions that open in 0.4 s and run in 0.2 s, of which one run is not timed: 4 rounds of 3 runs take 19.2 s,
+    of 2 runs 16 s, of 1 run 12.8 s, and a single one 3.2 s.
     """
     judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.4, running_s=0.2)}, wall_s=2.0)
     assert phases.runs_per_round(judgement, left_s) == runs
 
 
 def test_at_most_half_of_what_is_left_is_kept_free_for_timing(phases: Phases) -> None:
-    """Of a large model, that would be 96 s of 52."""
+    """Of a large model, that would be 48 s of 52."""
     deadline = Deadline.after(60.0, now_s=Clock())
     judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=1.0, running_s=0.5)}, wall_s=8.0)
     assert phases.before_check(judgement, deadline).left_s == pytest.approx((60.0 - 8.0) / 2)

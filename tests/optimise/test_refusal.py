@@ -30,6 +30,7 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.runtime.isolation import Limits
 from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.runtime.timing.belief import Belief
 from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.search.greedy import Greedy
 
@@ -305,14 +306,14 @@ class FailingTest(SequentialTest):
         raise RuntimeError("the session is gone")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SequentialTest, ()
+        return SequentialTest, (0.1,)
 
 
 def test_a_candidate_that_cannot_be_timed() -> None:
     """The check has passed, and yet nothing is delivered."""
     model = negations(TensorProto.FLOAT, "Exp")
     assert operators(pipeline(RIGHT).run(model).candidate) == ["Exp"], "else the next would show nothing"
-    made = pipeline(RIGHT, gate=replace(GATE, test=FailingTest())).run(model)
+    made = pipeline(RIGHT, gate=replace(GATE, belief=Belief(test=FailingTest(error=0.1)))).run(model)
     assert made.candidate is model
     assert made.left_because == "the rewritten model failed in timing (RuntimeError: the session is gone)"
 

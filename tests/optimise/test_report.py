@@ -9,7 +9,7 @@ from rlflow.errors import RLFlowError
 from rlflow.method import Effort
 from rlflow.optimise.refusal import Refusal
 from rlflow.optimise.report import LatencyChange, OptimisationReport, Step, SubgraphReport
-from rlflow.runtime.timing.sequential import Verdict
+from rlflow.runtime.timing.verdict import Verdict
 from rlflow.schemas.reports import OptimiseReport
 
 EQUIVALENCE = EquivalenceReport(
@@ -35,8 +35,8 @@ REPORT = OptimisationReport(
     launches_ratio=1.05,
     peak_memory_ratio=1.0,
     latency={
-        "as_written": LatencyChange(121.0, 120.5, Verdict("same", 1.004, 0.993, 1.008, 1.001, 30)),
-        "deployed": LatencyChange(120.0, 109.0, Verdict("faster", 1.1, 1.08, 1.12, 0.998, 7), retaken=2),
+        "as_written": LatencyChange(121.0, 120.5, Verdict("same", 1.004, 0.993, 1.008, 1.001, 30, 0.2, 0.01)),
+        "deployed": LatencyChange(120.0, 109.0, Verdict("faster", 1.1, 1.08, 1.12, 0.998, 7, 0.98, 0.001), retaken=2),
     },
     equivalence=EQUIVALENCE,
     steps=(Step("sum", 0, 119.0), Step("sum", 1, 112.0), Step("merge", 0, 108.0)),
@@ -61,6 +61,8 @@ def test_the_report_of_a_program_follows_its_schema():
         "decision": "faster",
         "ratio": 1.1,
         "ratio_interval": [1.08, 1.12],
+        "faster_probability": 0.98,
+        "harmful_probability": 0.001,
         "control_ratio": 0.998,
         "rounds": 7,
         "rounds_retaken": 2,
@@ -82,7 +84,8 @@ def test_the_summary_says_what_was_written_how_fast_and_how_checked():
     assert "Wrote faster.onnx: the optimised model (faster beyond noise)." in summary
     assert (
         "as deployed (ONNX Runtime's own optimisation on): 120.000 ms -> 109.000 ms, 1.100 times as fast (ratio 1.100, "
-        "interval 1.080 to 1.120, original against itself 0.998, 7 rounds, 2 taken again beside a slow machine)."
+        "interval 1.080 to 1.120, faster with probability 0.98, original against itself 0.998, 7 rounds, "
+        "2 taken again beside a slow machine)."
     ) in summary
     assert "121.000 ms -> 120.500 ms, the same within the margin (ratio 1.004, interval 0.993 to 1.008" in summary
     assert "120.000 ms -> 108.000 ms (+10.0 %), nodes 400 -> 390" in summary
@@ -93,7 +96,7 @@ def test_the_summary_says_what_was_written_how_fast_and_how_checked():
 
 
 def test_the_summary_hides_neither_a_loss_nor_an_empty_hand():
-    slower = {"deployed": LatencyChange(100.0, 125.0, Verdict("slower", 0.8, 0.78, 0.82, 1.0, 6))}
+    slower = {"deployed": LatencyChange(100.0, 125.0, Verdict("slower", 0.8, 0.78, 0.82, 1.0, 6, 0.0, 1.0))}
     report = dataclasses.replace(REPORT, written="original", reason="nothing was faster", latency=slower, steps=())
     assert "slower, 0.800 times as fast" in report.summary()
     assert "the original model (nothing was faster)" in report.summary()
@@ -113,10 +116,11 @@ def test_the_summary_says_so_where_nothing_was_timed():
 
 def test_too_few_rounds_give_no_interval():
     """JSON has no infinity, and a reader no use for it."""
-    open_ = {"deployed": LatencyChange(100.0, 99.0, Verdict("undecided", 1.01, 0.0, float("inf"), 1.0, 3))}
+    open_ = {"deployed": LatencyChange(100.0, 99.0, Verdict("undecided", 1.01, 0.0, float("inf"), 1.0, 3, 0.7, 0.05))}
     report = dataclasses.replace(REPORT, latency=open_)
     assert report.to_json()["latency"]["deployed"]["ratio_interval"] is None
-    assert "no difference beyond noise (ratio 1.010, original against itself 1.000, 3 rounds)." in report.summary()
+    said = "ratio 1.010, faster with probability 0.70, original against itself 1.000, 3 rounds"
+    assert f"no difference beyond noise ({said})." in report.summary()
 
 
 def test_the_summary_calls_rules_by_their_names():

@@ -24,7 +24,8 @@ import numpy as np
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.latency import countdown, latency_rounds, times_of
-from rlflow.runtime.timing.sequential import Verdict, judge
+from rlflow.runtime.timing.sequential import SequentialTest
+from rlflow.runtime.timing.verdict import Verdict, judge
 from rlflow.schemas.figures import Figure
 from studies.speedups.public_tools import Made
 
@@ -68,7 +69,7 @@ def time_rivals(original: Path, rivals: Mapping[str, Rival], gate: GateConfig) -
     pairs = {name: np.stack([times_ms[name], times_ms[f"{name} again"]], axis=1) for name in twice}
     return RivalTiming(
         original_ms=float(np.median(pairs[_ORIGINAL])),
-        verdicts={name: judge(pairs[_ORIGINAL], pairs[name], gate.test) for name in rivals},
+        verdicts={name: judge(pairs[_ORIGINAL], pairs[name], proof=SequentialTest()) for name in rivals},
         retaken=sum(each.retaken for each in rounds),
     )
 

@@ -21,6 +21,8 @@ class Shares(Document):
 class Group(Shares):
     """Decisions of one kind of pair on a machine of one load."""
 
+    proven: Shares
+    """By the sequential test at 99 % alone, as `--prove` asks for."""
     fixed_rounds: Shares
     """The trivial baseline, by the bootstrap interval of the median of seven rounds; a difference counts from 2 %."""
     ratio: Ratio
@@ -51,15 +53,27 @@ class Drawn(Shares):
     cases: Cases
 
 
+class Decided(Document):
+    """Decisions on drawn times, by the rule that made them."""
+
+    believed: Drawn
+    """By prediction and rounds, where nothing was predicted."""
+    flattered: Drawn
+    """The same where a large saving was predicted."""
+    proven: Drawn
+    """By the sequential test at 99 % alone."""
+
+
 class Simulated(Document):
     """Decisions on drawn times, by the pair of models."""
 
-    same_model: Drawn
-    slower_model: Drawn
+    same_model: Decided
+    slower_model: Decided
+    faster_model: Decided
 
 
 class Timing(Document):
-    """Counts of wrong decisions by the gate's sequential test of two models' times.
+    """Counts of wrong decisions by the gate's rounds of two models' times.
 
     A model against itself, and against one that is slower by construction, on a quiet and a busy machine, and on drawn
     times.

@@ -10,6 +10,7 @@ import dataclasses
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +22,21 @@ from tracking.run import numbers
 from rlflow import zoo
 from rlflow.cli.progress import progress_bar
 from rlflow.optimise.gate import GateConfig
-from rlflow.runtime.timing.sequential import SequentialTest
+from rlflow.runtime.timing.belief import Belief, prior_of
+from rlflow.runtime.timing.sequential import SequentialTest, decisions
 from studies.program import study_program, study_run
 from studies.timing_study.documents import Timing
-from studies.timing_study.trials import NOISES, Trial, beside_busy_loops, figures, simulated, trial
+from studies.timing_study.trials import NOISES, Decide, Trial, beside_busy_loops, figures, simulated, trial
 
 RESULTS = Path("data/results/timing/metrics.json")
-SAME, SLOWER = "same_model", "slower_model"
+SAME, SLOWER, FASTER = "same_model", "slower_model", "faster_model"
 
 
 @study_program("timing_study")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    test = SequentialTest(**settings["test"] | {"spreads": tuple(settings["test"]["spreads"])})
-    gate = GateConfig(**settings["gate"], test=test)
+    proof = SequentialTest(**settings["proof"] | {"spreads": tuple(settings["proof"]["spreads"])})
+    gate = GateConfig(**settings["gate"])
     layers = settings["model"]["layers"]
     plain = zoo.build("mlp", **settings["model"])
     slower = zoo.build("mlp", **settings["model"] | {"layers": settings["slower_layers"]})
@@ -42,15 +44,17 @@ def main(config: DictConfig) -> None:
     with study_run("timing_study", settings) as run:
         results: dict[str, Any] = {"load": os.getloadavg()[0]}
         for name, other in ((SAME, plain), (SLOWER, slower)):
-            results[name] = _groups(name, plain, other, settings, gate)
+            results[name] = _groups(name, plain, other, settings, gate, proof)
         results["slower_model_work_ratio"] = layers / settings["slower_layers"]
-        results["simulated"] = dict(_simulated(settings, test))
+        results["simulated"] = dict(_simulated(settings, proof))
         run.log(0, numbers(results))
         write_results(RESULTS, Timing, results)
         run.artifact(RESULTS)
 
 
-def _groups(name: str, plain: ModelProto, other: ModelProto, settings: Any, gate: GateConfig) -> dict[str, Any]:
+def _groups(
+    name: str, plain: ModelProto, other: ModelProto, settings: Any, gate: GateConfig, proof: SequentialTest
+) -> dict[str, Any]:
     """Compare two models by turns on the machine as it is and beside busy loops."""
     trials: dict[str, list[Trial]] = {"quiet": [], "busy": []}
     cases = settings["cases"][name]
@@ -59,19 +63,31 @@ def _groups(name: str, plain: ModelProto, other: ModelProto, settings: Any, gate
             beside = "busy" if case % 2 else "quiet"
             seeded = dataclasses.replace(gate, seed=settings["seed"] + case)
             with beside_busy_loops(settings["busy_loops"]) if beside == "busy" else nullcontext():
-                trials[beside].append(trial(plain, other, settings["setting"], seeded))
+                trials[beside].append(trial(plain, other, settings["setting"], seeded, proof))
             on_progress((case + 1) / cases, f"{case + 1} of {cases}")
     return {beside: figures(done) for beside, done in trials.items()}
 
 
-def _simulated(settings: Any, test: SequentialTest) -> Iterator[tuple[str, Any]]:
-    """The same on drawn times, by kind of noise and its spread."""
+def _simulated(settings: Any, proof: SequentialTest) -> Iterator[tuple[str, Any]]:
+    """The same on drawn times, by kind of noise and its spread: by what is believed where nothing was predicted, where
+    a saving was that there is not, and by proof.
+    """
     drawn = settings["simulated"]
     sizes = {"rounds": drawn["rounds"], "cases": drawn["cases"], "seed": settings["seed"]}
+    deciding: dict[str, Decide] = {
+        "believed": Belief().decisions,
+        "flattered": Belief(prior=prior_of(drawn["flattered_percent"])).decisions,
+        "proven": partial(decisions, test=proof),
+    }
+    groups = {SAME: 0.0, SLOWER: drawn["slowdown"], FASTER: -drawn["slowdown"]}
     for kind, noise in NOISES.items():
         for spread in drawn["spreads"]:
-            groups = {SAME: 0.0, SLOWER: drawn["slowdown"]}
             yield (
                 f"{kind}_{spread:g}",
-                {name: simulated(noise(spread), slowdown, test, **sizes) for name, slowdown in groups.items()},
+                {
+                    group: {
+                        how: simulated(noise(spread), slowdown, decide, **sizes) for how, decide in deciding.items()
+                    }
+                    for group, slowdown in groups.items()
+                },
             )

@@ -1,10 +1,10 @@
 """The errors of timing: how often a model differs from itself, and how often a known difference is missed.
 
     plain, slower = (zoo.build("mlp", layers=layers) for layers in (33, 34))         3 % slower by construction
-    trials = [trial(plain, slower, "deployed", gate) for _ in range(100)]            by the test of the gate, and before
+    trials = [trial(plain, slower, "deployed", gate, SequentialTest()) for _ in range(100)]      by belief and by proof
     figures(trials)["slower_share"]                                                  beside that of the fixed rounds
 
-The baseline is the rule that the gate had before, on times that are taken in the same way: seven rounds, the bootstrap
+The baseline is a rule that the gate once had, on times that are taken in the same way: seven rounds, the bootstrap
 interval of their median, and a difference counts from 2 %. The same comparison is made on drawn times (`simulated`),
 where the noise is known.
 
@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any
 
@@ -29,34 +29,40 @@ from onnx import ModelProto
 from rlflow.optimise.gate import GateConfig, timed
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.latency import compare_latency
-from rlflow.runtime.timing.sequential import SequentialTest, decisions
+from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.runtime.timing.statistics import beyond_noise, ratio
 
 _FIXED_ROUNDS = 7
 _BUSY_LOOP = "while True: pass"
+Decide = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Returns the decision after every round of logarithms of times of two models, as `Belief.decisions` does."""
 Noise = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One comparison: the decision, its ratio, what it took, and the decision after the fixed rounds."""
+    """One comparison: the decision, its ratio, what it took, and the decisions by proof and after the fixed rounds."""
 
     decision: str
     ratio: float
     rounds: int
     retaken: int
     wall_s: float
+    proven_decision: str
     fixed_decision: str
 
 
-def trial(original: ModelProto, candidate: ModelProto, setting: Setting, gate: GateConfig) -> Trial:
-    """Compare two models by both rules, one after the other."""
+def trial(
+    original: ModelProto, candidate: ModelProto, setting: Setting, gate: GateConfig, proof: SequentialTest
+) -> Trial:
+    """Compare two models by all three rules, one after the other."""
     start = time.perf_counter()
     change = timed(original, candidate, setting, gate)
     wall_s = time.perf_counter() - start
     verdict = change.verdict
+    proven = timed(original, candidate, setting, replace(gate, proof=proof)).verdict.decision
     fixed = _fixed_decision(original, candidate, setting, gate)
-    return Trial(verdict.decision, verdict.ratio, verdict.rounds, change.retaken, wall_s, fixed)
+    return Trial(verdict.decision, verdict.ratio, verdict.rounds, change.retaken, wall_s, proven, fixed)
 
 
 def _fixed_decision(original: ModelProto, candidate: ModelProto, setting: Setting, gate: GateConfig) -> str:
@@ -90,6 +96,7 @@ def figures(trials: Sequence[Trial]) -> dict[str, Any]:
     """The figures of a group of comparisons (schema `timing`)."""
     return {
         **_shares([each.decision for each in trials]),
+        "proven": _shares([each.proven_decision for each in trials]),
         "fixed_rounds": _shares([each.fixed_decision for each in trials]),
         "ratio": median(each.ratio for each in trials),
         "mean_rounds": fmean(each.rounds for each in trials),
@@ -105,15 +112,13 @@ def _shares(decided: Sequence[str]) -> dict[str, float]:
     return {"faster_share": faster, "slower_share": slower, "same_share": same}
 
 
-def simulated(
-    noise: Noise, slowdown: float, test: SequentialTest, *, rounds: int, cases: int, seed: int
-) -> dict[str, Any]:
+def simulated(noise: Noise, slowdown: float, decide: Decide, *, rounds: int, cases: int, seed: int) -> dict[str, Any]:
     """The figures of comparisons of drawn times: a candidate that takes 1 + `slowdown` times as long, and the noise.
 
     `noise` draws logarithms of times of the given shape (cases, rounds, 4).
     """
     logs = noise(np.random.default_rng(seed), (cases, rounds, 4))
-    after_each_round = decisions(logs[..., :2], logs[..., 2:] + math.log1p(slowdown), test)
+    after_each_round = decide(logs[..., :2], logs[..., 2:] + math.log1p(slowdown))
     decided, taken = first_decisions(after_each_round)
     return {**_shares(decided.tolist()), "mean_rounds": float(taken.mean()), "cases": cases}
 

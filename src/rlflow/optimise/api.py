@@ -51,6 +51,7 @@ _LOGGER = logging.getLogger(__name__)
 MEASURED = "measured"
 PASSES = "passes"
 """The method that has no rules, and whose passes are all that is done."""
+PROVEN = "faster beyond noise and equal within rounding"
 NOT_FASTER = "the rewritten model was not faster beyond noise"
 UNTIMED = "the budget was over before the rewritten model was timed"
 UNDECIDED = "the time was over before timing could tell if the rewritten model is faster"
@@ -227,7 +228,9 @@ def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tup
     if made.left_because:
         return False, made.left_because
     if made.latency and is_faster(made.latency, request.setting):
-        return True, "faster beyond noise and equal within rounding"
+        verdict = made.latency[request.setting].verdict
+        believed = f"faster with probability {verdict.faster_probability:.2f} and equal within rounding"
+        return True, believed if request.gate.proof is None else PROVEN
     if deadline.is_interrupted() and not (made.latency and is_slower(made.latency, request.setting)):
         return True, INTERRUPTED_TIMING if made.latency else INTERRUPTED_UNTIMED
     if not made.latency:

@@ -4,6 +4,7 @@
     check_made(original, model, ...) a model that others have made is equivalent, or it is refused
     check(derivation)                the candidate is equivalent, or it is refused: step, rule and fusion are named
     timed(original, candidate, ...)  both are timed in fresh sessions until it is decided which one is faster
+                                     (`runtime.timing.belief`), or proven
 
 Models are compared as written and as deployed: a fusion of ONNX Runtime may be wrong, or lossy, and a rewrite may let
 it in. The invariant: a model that nobody has run yet is run in another process first.
@@ -36,8 +37,10 @@ from rlflow.optimise.report import LatencyChange
 from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
 from rlflow.runtime.session import Setting, open_session, run, structure_of
+from rlflow.runtime.timing.belief import Belief
 from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
-from rlflow.runtime.timing.sequential import SequentialTest, judge
+from rlflow.runtime.timing.sequential import SequentialTest
+from rlflow.runtime.timing.verdict import judge
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,10 @@ class GateConfig:
     """The settings by which a result is checked and timed.
 
     It is compared on `draws` inputs. It is timed in rounds of fresh sessions, with at least `runs_per_round` runs each,
-    until `test` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always
-    taken. `dimensions` are the sizes of dynamic dimensions, by symbol; if `exceptional`, NaN and infinities among the
-    inputs must come out alike as well; `limits` bind the processes in which a model
-    runs for the first time.
+    until `belief` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always
+    taken. With a `proof` it takes that test to call it faster, whatever may be believed. `dimensions` are the sizes of
+    dynamic dimensions, by symbol; if `exceptional`, NaN and infinities among the inputs must come out alike as well;
+    `limits` bind the processes in which a model runs for the first time.
     """
 
     draws: int = 3
@@ -57,7 +60,8 @@ class GateConfig:
     threads: int = 1
     seed: int = 0
     time_s: float = 20.0
-    test: SequentialTest = field(default_factory=SequentialTest)
+    belief: Belief = field(default_factory=Belief)
+    proof: SequentialTest | None = None
     dimensions: Mapping[str, int] | None = None
     exceptional: bool = False
     limits: Limits = field(default_factory=Limits)
@@ -301,7 +305,7 @@ def timed(
     with closing(endless):
         for each in islice(endless, max(config.rounds, 1)):
             rounds.append(each)
-            change = latency_change(rounds, config.test)
+            change = latency_change(rounds, config.belief, config.proof)
             if on_progress is not None:
                 on_progress(len(rounds) / config.rounds, f"timing the result against the original: {change.verdict}")
             if change.verdict.decision != "undecided":
@@ -309,14 +313,14 @@ def timed(
     return change
 
 
-def latency_change(rounds: Sequence[Round], test: SequentialTest) -> LatencyChange:
+def latency_change(rounds: Sequence[Round], belief: Belief, proof: SequentialTest | None = None) -> LatencyChange:
     """Return medians and verdict of rounds, in each of which both models were timed twice."""
     times_ms = times_of(rounds)
     original, candidate = (np.stack([times_ms[name] for name in twice], axis=1) for twice in (_ORIGINAL, _CANDIDATE))
     return LatencyChange(
         before_ms=float(np.median(original)),
         after_ms=float(np.median(candidate)),
-        verdict=judge(original, candidate, test),
+        verdict=judge(original, candidate, belief, proof),
         retaken=sum(each.retaken for each in rounds),
     )
 

@@ -42,6 +42,7 @@ from rlflow.optimise.report import LatencyChange, Measured, PassesReport
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.session import Setting
+from rlflow.runtime.timing.belief import prior_of
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -52,8 +53,10 @@ as often.
 _LONGEST_CHECK = 1.5
 """However late it is, a check may take so many times as long as judging did."""
 _SESSIONS_IN_ROUND = 4
-_DECIDING_ROUNDS = 8
-"""Rounds that mostly decide. What is clear takes four."""
+_DECIDING_ROUNDS = 4
+"""Rounds that mostly decide. What is clear takes two."""
+_PROVING_ROUNDS = 8
+"""Rounds that mostly prove it. What is clear takes four."""
 _PRICE_S, _PRICE_OVER_RUN = 0.03, 0.5
 """What measuring a price takes at least, and what more over a run of the model. It may be twice as much: the first few
 prices tell, which are not begun where there would be too little time anyway.
@@ -182,15 +185,19 @@ class Phases:
                 return None
 
     def time(
-        self, model: Path, candidate: Path, judgement: Judgement, deadline: Deadline
+        self, model: Path, candidate: Path, saving_percent: float, judgement: Judgement, deadline: Deadline
     ) -> dict[Setting, LatencyChange]:
-        """Time both models until the deadline; nothing comes of it if that is too near for a single round."""
+        """Time both models until the deadline; nothing comes of it if that is too near for a single round.
+
+        `saving_percent` is what the candidate is predicted to save, by which it is believed to be faster beforehand.
+        """
         runs = self.runs_per_round(judgement, deadline.left_s)
         if deadline.is_over or not runs:
             return {}
         self._begun("timing the result against the original")
         time_s = self.gate.time_s if math.isinf(deadline.end_s) else math.inf
-        config = replace(self.gate, runs_per_round=runs, time_s=time_s)
+        belief = replace(self.gate.belief, prior=prior_of(saving_percent))
+        config = replace(self.gate, runs_per_round=runs, time_s=time_s, belief=belief)
         with of_candidate("timing"):
             change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
         return {self.setting: change}
@@ -200,7 +207,7 @@ class Phases:
         rounds as decide. That is 0 where not even one round fits.
         """
         for runs in range(self.gate.runs_per_round, 0, -1):
-            if _DECIDING_ROUNDS * self._round_s(judgement, runs) <= left_s:
+            if self._deciding_rounds * self._round_s(judgement, runs) <= left_s:
                 return runs
         return 1 if self._round_s(judgement, runs=1) <= left_s else 0
 
@@ -211,7 +218,7 @@ class Phases:
         """
         checks = 1 if self.first_move is None else 2
         before_check = deadline.before(checks * _CHECK_OVER_JUDGING * judgement.wall_s)
-        timing_s = _DECIDING_ROUNDS * self._round_s(judgement, self.gate.runs_per_round)
+        timing_s = self._deciding_rounds * self._round_s(judgement, self.gate.runs_per_round)
         return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
 
     def _measuring_s(self, graph: Graph, judgement: Judgement) -> float:
@@ -220,6 +227,10 @@ class Phases:
 
     def _price_s(self, judgement: Judgement) -> float:
         return _PRICE_S + _PRICE_OVER_RUN * judgement.paces.get(self.setting, Pace()).running_s
+
+    @property
+    def _deciding_rounds(self) -> int:
+        return _DECIDING_ROUNDS if self.gate.proof is None else _PROVING_ROUNDS
 
     def _round_s(self, judgement: Judgement, runs: int) -> float:
         """Foresee the seconds of a round of timing, each of whose sessions is opened, run once, and then timed."""

@@ -107,6 +107,13 @@ class PipelineResult:
         return replace(self, settled=settled, result=result, measured=None, refusal=None)
 
     @property
+    def saving_percent(self) -> float:
+        """The predicted saving, by parts measured on this machine if they were."""
+        if self.measured is not None:
+            return 100.0 * (1.0 - self.measured.after_ms / self.measured.before_ms)
+        return self.result.improvement_percent
+
+    @property
     def pinned(self) -> Mapping[str, tuple[Dimension, ...]]:
         """Shapes of inputs that the candidate assumes."""
         return self.shapes if self.pinned_for else {}
@@ -419,7 +426,7 @@ class Pipeline:
             equivalence = self.phases.check(derivation, judgement, deadline)
             if equivalence is None:
                 return replace(found, left_because=UNCHECKED)
-            latency = self.phases.time(original, exported, judgement, deadline)
+            latency = self.phases.time(original, exported, found.saving_percent, judgement, deadline)
         except Refused as refused:
             return replace(found, refusal=refused.refusal)
         return replace(found, candidate=candidate, equivalence=equivalence, latency=latency, refusal=None)

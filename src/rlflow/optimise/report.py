@@ -17,7 +17,7 @@ from rlflow.method import Effort
 from rlflow.optimise.refusal import Refusal
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.sequential import Verdict
+from rlflow.runtime.timing.verdict import Verdict
 from rlflow.schemas.reports import OptimiseReport
 
 _SETTING_WORDS: dict[Setting, str] = {
@@ -286,6 +286,8 @@ def _latency_json(change: LatencyChange) -> dict[str, Any]:
         "decision": verdict.decision,
         "ratio": verdict.ratio,
         "ratio_interval": [verdict.low, verdict.high] if verdict.bounded else None,
+        "faster_probability": verdict.faster_probability,
+        "harmful_probability": verdict.harmful_probability,
         "control_ratio": verdict.control,
         "rounds": verdict.rounds,
         "rounds_retaken": change.retaken,

@@ -20,6 +20,7 @@ from rlflow.schemas.figures import (
     Ratio,
     Seconds,
     Seed,
+    Share,
     Tally,
     Text,
     Written,
@@ -104,15 +105,19 @@ class Change(Document):
     latency_before_ms: Milliseconds
     latency_after_ms: Milliseconds
     decision: Literal["faster", "slower", "same", "undecided"]
-    """What the rounds say of the new model; same: within 1 % of the old one; undecided: the time was over before
-    they said anything.
+    """The answer of prediction and rounds, or of rounds alone where a proof was asked for; same: within 1 % of the
+    old one; undecided: the time was over before they said anything.
     """
     ratio: Ratio
     """Old over new, median over rounds."""
     ratio_interval: Interval | None
-    """99 % interval as a pair [low, high], which holds after whatever number of rounds; null where there were too
-    few rounds for one.
+    """90 % interval as a pair [low, high], 99 % where a proof was asked for, which holds after whatever number of
+    rounds; null where there were too few rounds for one.
     """
+    faster_probability: Share
+    """That the new model is faster, by the prediction and the rounds."""
+    harmful_probability: Share
+    """That it is slower by more than 1 %."""
     control_ratio: Ratio
     """The old model's first timing over its second, median over rounds."""
     rounds: Cases

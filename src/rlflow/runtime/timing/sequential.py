@@ -1,7 +1,7 @@
 """A test of which of two models is faster, asked again after every round, without false alarms for asking often.
 
-    verdict = judge(original_ms, candidate_ms)      milliseconds (rounds, 2): a round times each model twice
-    verdict.decision                                "faster", "slower", "same" or "undecided"
+    decisions(original, candidate)[-1]      logarithms of times (rounds, 2): a round times each model twice
+                                            "faster", "slower", "same" or "undecided"
 
 The four sessions of a round come in an order drawn at random. If both models were the same, any two of the four times
 would be the candidate's with equal chance, however the machine drifts, stalls or spreads. So bet in each round on which
@@ -59,49 +59,6 @@ class SequentialTest:
 
 
 DEFAULT_TEST = SequentialTest()
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The answer after some rounds. Ratios are the original's time over the candidate's: above 1, it is faster.
-
-    `ratio` is a median over rounds; `low` and `high` are 0 and infinite while there are too few rounds to say
-    anything. `control` is the median ratio of the original's first time to its second.
-    """
-
-    decision: Decision
-    ratio: float
-    low: float
-    high: float
-    control: float
-    rounds: int
-
-    @property
-    def bounded(self) -> bool:
-        """True if there were rounds enough for an interval."""
-        return math.isfinite(self.high)
-
-    def __str__(self) -> str:
-        held = f", interval {self.low:.3f} to {self.high:.3f}" if self.bounded else ""
-        rounds = f"{self.rounds} {'round' if self.rounds == 1 else 'rounds'}"
-        return f"ratio {self.ratio:.3f}{held}, original against itself {self.control:.3f}, {rounds}"
-
-
-def judge(original_ms: np.ndarray, candidate_ms: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> Verdict:
-    """Decide after these rounds. Raises `ValueError` for arrays that are not (rounds, 2), or not of positive times."""
-    original, candidate = np.asarray(original_ms, dtype=np.float64), np.asarray(candidate_ms, dtype=np.float64)
-    for times in (original, candidate):
-        if times.shape != (len(original), 2) or not times.size or not (np.isfinite(times) & (times > 0)).all():
-            raise ValueError(f"a verdict needs two positive times of each model for every round, got {times.tolist()}")
-    low, high = interval(np.log(original), np.log(candidate), test)
-    return Verdict(
-        decision=decisions(np.log(original), np.log(candidate), test)[-1].item(),
-        ratio=math.exp(np.median(np.log(original).mean(axis=1) - np.log(candidate).mean(axis=1))),
-        low=math.exp(low),
-        high=math.exp(high),
-        control=math.exp(np.median(np.log(original[:, 0] / original[:, 1]))),
-        rounds=len(original),
-    )
 
 
 def decisions(original: np.ndarray, candidate: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> np.ndarray:

@@ -13,7 +13,7 @@ from support.documents import sample
 from rlflow import zoo
 from rlflow.onnx_io import save_model
 from rlflow.optimise.gate import GateConfig
-from rlflow.runtime.timing.sequential import Verdict
+from rlflow.runtime.timing.verdict import Verdict
 
 OWN = {"rewrites": [{"rule": "add_as_sum", "count": 24}], "reason": "the rewritten model was not faster beyond noise"}
 FAILED = sample(documents.Tool, failure="it ended with exit code 1: MemoryError", ratio=None, ratio_interval=None)
@@ -41,7 +41,9 @@ MODELS = {
 
 
 def verdict(ratio: float, low: float = 0.0, high: float = math.inf) -> Verdict:
-    return Verdict("undecided", ratio, low, high, control=1.0, rounds=9)
+    return Verdict(
+        "undecided", ratio, low, high, control=1.0, rounds=9, faster_probability=0.5, harmful_probability=0.1
+    )
 
 
 @pytest.mark.parametrize(

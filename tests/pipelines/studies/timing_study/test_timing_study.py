@@ -10,6 +10,7 @@ import pytest
 from support.study_settings import plain_settings
 
 from rlflow.optimise.gate import GateConfig
+from rlflow.runtime.timing.sequential import SequentialTest
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def settings() -> dict[str, Any]:
 
 def test_the_gate_is_that_of_the_command_but_for_its_time(settings: dict[str, Any]) -> None:
     command = asdict(GateConfig())
-    assert settings["test"] | {"spreads": tuple(settings["test"]["spreads"])} == command["test"]
+    assert SequentialTest(**settings["proof"] | {"spreads": tuple(settings["proof"]["spreads"])}) == SequentialTest()
     assert settings["gate"] == {name: command[name] for name in settings["gate"]} | {
         "time_s": settings["gate"]["time_s"]
     }
@@ -38,4 +39,4 @@ def test_a_tiny_study(study: Callable[..., Path]) -> None:
     cases = ("cases.same_model=2", "cases.slower_model=2", "gate.time_s=0.5", "simulated.cases=100")
     found = json.loads((study("timing_study", *cases) / "timing/metrics.json").read_text())
     assert {beside: group["cases"] for beside, group in found["slower_model"].items()} == {"quiet": 1, "busy": 1}
-    assert found["simulated"]["quiet_0.01"]["slower_model"]["slower_share"] > 0.9
+    assert found["simulated"]["quiet_0.01"]["slower_model"]["proven"]["slower_share"] > 0.9
