@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto
 
-from rlflow.optimise.gate import GateConfig, timed
+from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.timing import timed
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.sequential import SequentialTest

@@ -23,7 +23,7 @@ from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import save_model
 from rlflow.optimise import DEFAULT_COST_MODEL
 from rlflow.optimise.clock import Deadline, Shares
-from rlflow.optimise.gate import GateConfig, is_faster, is_slower
+from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
@@ -31,6 +31,7 @@ from rlflow.optimise.pre_passes import FirstMove
 from rlflow.optimise.report import LatencyChange, OptimisationReport
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
+from rlflow.optimise.timing import is_faster, is_slower
 from rlflow.rules import library as rule_library
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.rules.library import Library
@@ -314,7 +315,9 @@ def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule])
     ratios = work_ratios(cost_model, begun.searched, result.best) if is_known else {}
     steps = (*made.steps, *(step for subgraph in made.inside for step in subgraph.steps))
     refusals = (*made.refusals, *(refusal for subgraph in made.inside for refusal in subgraph.refusals))
-    mentioned = {step.rule for step in steps}.union(*(refusal.rules for refusal in refusals))
+    mentioned = {step.rule for step in steps}.union(
+        *(refusal.rules for refusal in refusals), *(racer.without for racer in made.race)
+    )
     return {
         "nodes_before": len(begun.as_it_is.order),
         "nodes_after": len(made.settled.last.order),
@@ -324,6 +327,7 @@ def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule])
         "optimisation_s": result.wall_time_s,
         "effort": result.effort,
         "measured": made.measured,
+        "race": made.race,
         "pinned": made.pinned,
         "pinned_for": made.pinned_for,
         "opset_before": begun.as_it_is.header.opset,

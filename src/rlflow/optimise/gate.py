@@ -1,10 +1,10 @@
-"""The gate before the exit: no model leaves that computes something else, and none is called faster that is not.
+"""The gate before the exit: no model leaves that computes something else.
 
     judgeable(original)              may anything be compared with it? it runs here, and its outputs can be told apart
     check_made(original, model, ...) a model that others have made is equivalent, or it is refused
     check(derivation)                the candidate is equivalent, or it is refused: step, rule and fusion are named
-    timed(original, candidate, ...)  both are timed in fresh sessions until it is decided which one is faster
-                                     (`runtime.timing.belief`), or proven
+
+Which one is faster is another question (`optimise.timing`).
 
 Models are compared as written and as deployed: a fusion of ONNX Runtime may be wrong, or lossy, and a rewrite may let
 it in. The invariant: a model that nobody has run yet is run in another process first.
@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -29,29 +27,26 @@ from rlflow.equivalence.reference import reference_of, run_again, run_original
 from rlflow.equivalence.report import EquivalenceReport, not_equivalent
 from rlflow.equivalence.tolerance import draws_at_random, tolerance_of
 from rlflow.errors import InputError, RLFlowError
-from rlflow.method import OnProgress
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.diagnose import Derivation, Tried, explain, explain_made
 from rlflow.optimise.refusal import Refusal, Refused
-from rlflow.optimise.report import LatencyChange
 from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
 from rlflow.runtime.session import Setting, open_session, run, structure_of
 from rlflow.runtime.timing.belief import Belief
-from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import SequentialTest
-from rlflow.runtime.timing.verdict import judge
 
 
 @dataclass(frozen=True)
 class GateConfig:
     """The settings by which a result is checked and timed.
 
-    It is compared on `draws` inputs. It is timed in rounds of fresh sessions, with at least `runs_per_round` runs each,
-    until `belief` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always
-    taken. With a `proof` it takes that test to call it faster, whatever may be believed. `dimensions` are the sizes of
-    dynamic dimensions, by symbol; if `exceptional`, NaN and infinities among the inputs must come out alike as well;
-    `limits` bind the processes in which a model runs for the first time.
+    It is compared on `draws` inputs. At most so many `racers` run against each other, of which one is checked. That is
+    timed in rounds of fresh sessions, with at least `runs_per_round` runs each, until `belief` decides, `rounds` are
+    done, or the next one would not fit into `time_s` seconds; the first is always taken. With a `proof` it takes that
+    test to call it faster, whatever may be believed. `dimensions` are the sizes of dynamic dimensions, by symbol; if
+    `exceptional`, NaN and infinities among the inputs must come out alike as well; `limits` bind the processes in which
+    a model runs for the first time.
     """
 
     draws: int = 3
@@ -60,6 +55,7 @@ class GateConfig:
     threads: int = 1
     seed: int = 0
     time_s: float = 20.0
+    racers: int = 3
     belief: Belief = field(default_factory=Belief)
     proof: SequentialTest | None = None
     dimensions: Mapping[str, int] | None = None
@@ -104,7 +100,7 @@ def judgeable(original: ModelProto | Path, config: GateConfig, deadline: Deadlin
     """
     started_s, left_s = deadline.now_s(), deadline.left_s
     try:
-        judgement = call_isolated(_limits(config, deadline), judged, original, config, _DRAWING * left_s)
+        judgement = call_isolated(limits_until(config, deadline), judged, original, config, _DRAWING * left_s)
     except ProcessDeath as death:
         hint = "; a larger budget gives it more time" if left_s < config.limits.longest_s else ""
         reason = f"{_UNTRIED}: {death}{hint if isinstance(death, ProcessTimeout) else ''}"
@@ -198,7 +194,7 @@ def _nothing_known(structure: ModelProto, config: GateConfig) -> EquivalenceRepo
     return EquivalenceReport(True, "", 0.0, 0.0, tolerance_of(structure), config.draws, non_vacuous_draws=0)
 
 
-def _limits(config: GateConfig, deadline: Deadline) -> Limits:
+def limits_until(config: GateConfig, deadline: Deadline) -> Limits:
     """The limits of a process that may not outlive the deadline, and ends when that is called off."""
     longest_s = min(config.limits.longest_s, deadline.left_s)
     return replace(config.limits, longest_s=longest_s, is_called_off=deadline.is_interrupted)
@@ -271,65 +267,3 @@ def _tried(
         known = not_equivalent(str(death), structure_of(original), len(reference.inputs), is_run=False)
         return Tried(known, replace(limits, longest_s=min(limits.longest_s, _PATIENCE_S)))
     return Tried(report)
-
-
-_ORIGINAL = ("original", "original again")
-_CANDIDATE = ("candidate", "candidate again")
-
-
-def timed(
-    original: ModelProto | Path,
-    candidate: ModelProto | Path,
-    setting: Setting,
-    config: GateConfig,
-    left_s: Callable[[], float] = lambda: math.inf,
-    on_progress: OnProgress | None = None,
-) -> LatencyChange:
-    """Time both models in rounds, twice in each, until it is decided which one is faster.
-
-    `left_s` tells the seconds that are left, besides those of `config`. `on_progress` receives the fraction of
-    `config.rounds` that is done, and the answer so far.
-    """
-    models = {_ORIGINAL[0]: original, _ORIGINAL[1]: original, _CANDIDATE[0]: candidate, _CANDIDATE[1]: candidate}
-    own_left_s = countdown(config.time_s)
-    endless = latency_rounds(
-        models,
-        setting=setting,
-        runs_per_round=config.runs_per_round,
-        threads=config.threads,
-        seed=config.seed,
-        dimensions=config.dimensions,
-        left_s=lambda: min(own_left_s(), left_s()),
-    )
-    rounds: list[Round] = []
-    with closing(endless):
-        for each in islice(endless, max(config.rounds, 1)):
-            rounds.append(each)
-            change = latency_change(rounds, config.belief, config.proof)
-            if on_progress is not None:
-                on_progress(len(rounds) / config.rounds, f"timing the result against the original: {change.verdict}")
-            if change.verdict.decision != "undecided":
-                break
-    return change
-
-
-def latency_change(rounds: Sequence[Round], belief: Belief, proof: SequentialTest | None = None) -> LatencyChange:
-    """Return medians and verdict of rounds, in each of which both models were timed twice."""
-    times_ms = times_of(rounds)
-    original, candidate = (np.stack([times_ms[name] for name in twice], axis=1) for twice in (_ORIGINAL, _CANDIDATE))
-    return LatencyChange(
-        before_ms=float(np.median(original)),
-        after_ms=float(np.median(candidate)),
-        verdict=judge(original, candidate, belief, proof),
-        retaken=sum(each.retaken for each in rounds),
-    )
-
-
-def is_faster(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """True if it was found faster in the setting that was optimised for."""
-    return latency[setting].verdict.decision == "faster"
-
-
-def is_slower(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """True if it was found slower in the setting that was optimised for."""
-    return latency[setting].verdict.decision == "slower"

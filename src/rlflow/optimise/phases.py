@@ -3,7 +3,8 @@
     judge      may anything be compared with the original?
     move       if that is asked for, whole-graph passes of public libraries, before any rule
     search     by the cost model of the search
-    measure    a few graphs on the way to what it found are priced again on this machine (`shortlist`)
+    race       what it found and what its steps lead to without its main rules (`alternatives`) run against each other
+    measure    where there is no time for that, a few graphs on the way are priced again on this machine (`shortlist`)
     check      the candidate computes the same
     time       end to end against the original, last
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,11 +29,11 @@ from onnx import ModelProto
 
 from rlflow.cost.base import CostModel, MeasuringCostModel
 from rlflow.equivalence.report import EquivalenceReport
-from rlflow.errors import InputError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io.external_data import write_mapped
-from rlflow.optimise import gate
+from rlflow.optimise import gate, timing
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
@@ -42,7 +43,8 @@ from rlflow.optimise.report import LatencyChange, Measured, PassesReport
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.belief import prior_of
+from rlflow.runtime.timing.belief import Prior
+from rlflow.runtime.timing.latency import Round
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -57,6 +59,8 @@ _DECIDING_ROUNDS = 4
 """Rounds that mostly decide. What is clear takes two."""
 _PROVING_ROUNDS = 8
 """Rounds that mostly prove it. What is clear takes four."""
+_LEAST_SESSION_S = 0.025
+"""However fast a model is, a session is timed for so long."""
 _PRICE_S, _PRICE_OVER_RUN = 0.03, 0.5
 """What measuring a price takes at least, and what more over a run of the model. It may be twice as much: the first few
 prices tell, which are not begun where there would be too little time anyway.
@@ -143,12 +147,15 @@ class Phases:
         longest_s = _longest_check_s(judgement, deadline)
         gate.check_made(original, made, self.gate, longest_s, judgement.reference, self.reproducer)
 
-    def search(self, graph: Graph, judgement: Judgement, deadline: Deadline) -> OptimisationResult | None:
+    def search(
+        self, graph: Graph, judgement: Judgement, deadline: Deadline, is_raced: bool = False
+    ) -> OptimisationResult | None:
         """Return what the method finds; None if the graph could not even be priced in time.
 
-        If there may be time to measure what it finds, that is kept free.
+        If there may be time to measure what it finds, that is kept free, unless it `is_raced` instead.
         """
-        until, measuring_s = deadline.part(self.shares.of("searching")), self._measuring_s(graph, judgement)
+        until = deadline.part(self.shares.of("searching"))
+        measuring_s = 0.0 if is_raced else self._measuring_s(graph, judgement)
         if measuring_s <= _MOST_FOR_MEASURING * deadline.left_s:
             until = min(until, deadline.before(measuring_s), key=lambda each: each.end_s)
         if isinstance(self.cost_model, MeasuringCostModel) and not math.isinf(until.end_s):
@@ -174,6 +181,31 @@ class Phases:
             _LOGGER.warning("what the search found is checked unmeasured: it %s", refused.refusal.reason)
             return found, None
 
+    def may_race(self, judgement: Judgement, deadline: Deadline) -> bool:
+        """True if whole models can race in half of what will be left after the check; else their parts are measured."""
+        if self.gate.racers < 2 or self.shortlist is None or deadline.is_over:
+            return False
+        after_check_s = deadline.left_s - _CHECK_OVER_JUDGING * judgement.wall_s
+        return self._race_s(judgement, runs=1) <= _MOST_FOR_TIMING * after_check_s
+
+    def race(
+        self, original: Path, candidates: Sequence[Path], judgement: Judgement, deadline: Deadline
+    ) -> timing.Race | None:
+        """Let candidates race as long as there is time to check the first and to time it; None if it came to no end."""
+        until = deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
+        runs = next(
+            (n for n in range(self.gate.runs_per_round, 1, -1) if self._race_s(judgement, n) <= until.left_s / 2), 1
+        )
+        if until.is_over:
+            return None
+        self._begun("racing what was found")
+        limits = gate.limits_until(self.gate, until)
+        try:
+            return timing.raced(original, candidates, self.setting, replace(self.gate, runs_per_round=runs), limits)
+        except RLFlowError as error:  # the check will tell if one of them is to blame
+            _LOGGER.warning("what the search found is checked without a race: %s", error)
+            return None
+
     def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
         """Do what `gate.check` does, on the inputs that the original was judged by; None if it takes too long."""
         self._begun("checking the result against the original")
@@ -185,21 +217,29 @@ class Phases:
                 return None
 
     def time(
-        self, model: Path, candidate: Path, saving_percent: float, judgement: Judgement, deadline: Deadline
+        self,
+        model: Path,
+        candidate: Path,
+        prior: Prior,
+        judgement: Judgement,
+        deadline: Deadline,
+        before: Sequence[Round] = (),
     ) -> dict[Setting, LatencyChange]:
         """Time both models until the deadline; nothing comes of it if that is too near for a single round.
 
-        `saving_percent` is what the candidate is predicted to save, by which it is believed to be faster beforehand.
+        `prior` is what is believed of the candidate beforehand, and `before` are rounds that count as well.
         """
-        runs = self.runs_per_round(judgement, deadline.left_s)
+        runs = self.runs_per_round(judgement, deadline.left_s) or (1 if before else 0)
         if deadline.is_over or not runs:
             return {}
         self._begun("timing the result against the original")
         time_s = self.gate.time_s if math.isinf(deadline.end_s) else math.inf
-        belief = replace(self.gate.belief, prior=prior_of(saving_percent))
+        belief = replace(self.gate.belief, prior=prior)
         config = replace(self.gate, runs_per_round=runs, time_s=time_s, belief=belief)
         with of_candidate("timing"):
-            change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
+            change = timing.timed(
+                model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress, before
+            )
         return {self.setting: change}
 
     def runs_per_round(self, judgement: Judgement, left_s: float) -> int:
@@ -219,6 +259,8 @@ class Phases:
         checks = 1 if self.first_move is None else 2
         before_check = deadline.before(checks * _CHECK_OVER_JUDGING * judgement.wall_s)
         timing_s = self._deciding_rounds * self._round_s(judgement, self.gate.runs_per_round)
+        if self.may_race(judgement, deadline):
+            timing_s += self._race_s(judgement, self.gate.runs_per_round)
         return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
 
     def _measuring_s(self, graph: Graph, judgement: Judgement) -> float:
@@ -233,21 +275,34 @@ class Phases:
         return _DECIDING_ROUNDS if self.gate.proof is None else _PROVING_ROUNDS
 
     def _round_s(self, judgement: Judgement, runs: int) -> float:
-        """Foresee the seconds of a round of timing, each of whose sessions is opened, run once, and then timed."""
+        """Foresee the seconds of a round of timing."""
+        return _SESSIONS_IN_ROUND * self._session_s(judgement, runs)
+
+    def _race_s(self, judgement: Judgement, runs: int) -> float:
+        """Foresee the seconds of a race of as many as may take part, of which the slower half falls out each time."""
+        sessions, left = 0, self.gate.racers
+        while left > 1:
+            sessions += _SESSIONS_IN_ROUND // 2 * (1 + left)
+            left = math.ceil(left / 2)
+        return sessions * self._session_s(judgement, runs)
+
+    def _session_s(self, judgement: Judgement, runs: int) -> float:
+        """Foresee the seconds of a session that is opened, run once, and then timed."""
         pace = judgement.paces.get(self.setting, Pace())
-        return _SESSIONS_IN_ROUND * (pace.opening_s + (1 + runs) * pace.running_s)
+        return pace.opening_s + max((1 + runs) * pace.running_s, _LEAST_SESSION_S)
 
     def inside(self, place: str, symbols: Collection[str]) -> Phases:
         """Return the phases for a subgraph, which has these symbols for sizes; progress tells of its place.
 
-        Passes are run on whole models alone. What they gain in a subgraph has no price, and is not taken for itself.
+        Passes are run on whole models alone, and only those race. What passes gain in a subgraph has no price, and is
+        not taken for itself.
         """
 
         def on_progress(done: float, text: str) -> None:
             if self.on_progress:
                 self.on_progress(done, f"{place}: {text}")
 
-        gate = replace(self.gate, dimensions=sizes_of(symbols, self.gate.dimensions or {}))
+        gate = replace(self.gate, dimensions=sizes_of(symbols, self.gate.dimensions or {}), racers=1)
         return replace(self, gate=gate, on_progress=on_progress, first_move=None)
 
     def _begun(self, phase: str) -> OnProgress | None:

@@ -18,7 +18,7 @@ and timing open a large one many times, some of them in other processes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -37,18 +37,22 @@ from rlflow.onnx_io import check_model, to_onnx
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.onnx_io.shapes.inference import pin_dimensions
 from rlflow.onnx_io.subgraphs import Subgraph, size, subgraphs, with_subgraphs
+from rlflow.optimise.alternatives import alternatives
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import Judgement, is_slower
+from rlflow.optimise.gate import Judgement
 from rlflow.optimise.phases import Phases, sizes_of
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
-from rlflow.optimise.report import LatencyChange, Measured, PassesReport, Step, SubgraphReport
+from rlflow.optimise.report import LatencyChange, Measured, PassesReport, Racer, Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
+from rlflow.optimise.timing import is_slower
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting
+from rlflow.runtime.timing.belief import Prior, prior_of
+from rlflow.runtime.timing.latency import Round
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import of_its_rules, replay
 
@@ -76,6 +80,7 @@ class PipelineResult:
     subgraphs, the innermost first. `shapes` are those of inputs that could be assumed. `passes` were run before all
     else, if that was asked for, and `before_passes` is the model without those that were taken. `refusals` are about
     candidates that were refused, of which this one may be the last, as `refusal` says; `rewriter` has taken its steps.
+    It does `without` the steps of these rules, and may have won a `race`, in these `rounds` beside the original.
     """
 
     candidate: ModelProto
@@ -94,6 +99,9 @@ class PipelineResult:
     refusal: Refusal | None = None
     refusals: tuple[Refusal, ...] = ()
     rewriter: Rewriter | None = None
+    without: tuple[str, ...] = ()
+    race: tuple[Racer, ...] = ()
+    rounds: tuple[Round, ...] = ()
 
     def ended_before(self, step: int) -> PipelineResult:
         """Return the result that ends at the cheapest graph before this one of its steps, counted from 1."""
@@ -104,14 +112,18 @@ class PipelineResult:
         *_, graph = replay(settled.start, shorter, of_its_rules(shorter, self.rewriter))
         result = replace(self.result, best=graph, best_ms=taken[last].runtime_ms, optimality=None)
         settled = replace(settled, last=graph, trajectory=shorter)
-        return replace(self, settled=settled, result=result, measured=None, refusal=None)
+        return replace(self, settled=settled, result=result, measured=None, refusal=None, race=(), rounds=())
 
     @property
-    def saving_percent(self) -> float:
-        """The predicted saving, by parts measured on this machine if they were."""
+    def prior(self) -> Prior:
+        """The belief beforehand, by its predicted saving or that of measured parts.
+
+        The winner of a race is believed less, since it may owe its place to chance.
+        """
+        saving_percent = self.result.improvement_percent
         if self.measured is not None:
-            return 100.0 * (1.0 - self.measured.after_ms / self.measured.before_ms)
-        return self.result.improvement_percent
+            saving_percent = 100.0 * (1.0 - self.measured.after_ms / self.measured.before_ms)
+        return prior_of(saving_percent).among(max(len(self.race), 1))
 
     @property
     def pinned(self) -> Mapping[str, tuple[Dimension, ...]]:
@@ -296,13 +308,68 @@ class Pipeline:
             if begun.is_changed:
                 with of_candidate("reading what was made"):
                     begun.assumptions.searched  # noqa: B018 - it is kept
-            found = self._found(begun.assumptions, judgement, self.phases.before_check(judgement, deadline))
+            found = self._found(begun.assumptions, judgement, deadline)
         except Refused as refused:
             return replace(self._unsearched(begun.as_given, judgement), **about, refusal=refused.refusal)
         found = replace(found, **about)
         if not begun.is_changed and not found.steps:
             return replace(found, left_because=_nothing_because(found, deadline))
-        return self._through_the_gate(replace(found, left_because=""), begun, original, judgement, deadline)
+        found = self._winner(replace(found, left_because=""), begun, original, judgement, deadline)
+        return self._through_the_gate(found, begun, original, judgement, deadline)
+
+    def _winner(
+        self, found: PipelineResult, begun: _Beginning, original: Path, judgement: Judgement, deadline: Deadline
+    ) -> PipelineResult:
+        """Let what was found race with its alternatives, if there is time, and return what wins.
+
+        Where that does without a rule, there may be more to find without it: a second search, whose result races too.
+        """
+        if not found.steps or not self.phases.may_race(judgement, deadline):
+            return found
+        racers = [found, *self._alternatives(found, begun)]
+        winner = self._raced(racers, original, judgement, deadline)
+        wiser = self.phases.without(winner.race[0].without) if winner.race and winner.race[0].without else None
+        if wiser is None or not self.phases.may_race(judgement, deadline):
+            return winner
+        try:
+            again = replace(self, phases=wiser)._found(begun.assumptions, judgement, deadline)
+        except Refused as refused:
+            _LOGGER.warning("the second search is left out: it %s", refused.refusal.reason)
+            return winner
+        if not again.steps or again.steps == winner.steps:
+            return winner
+        again = replace(again, **begun.about(), candidate=winner.candidate, left_because="", without=winner.without)
+        return self._raced([winner, again], original, judgement, deadline)
+
+    def _alternatives(self, found: PipelineResult, begun: _Beginning) -> Iterator[PipelineResult]:
+        """Yield what its steps lead to without rules that were said to save most, as far as that can be made."""
+        start, cost_model = begun.assumptions.searched, self.phases.cost_model
+        rewriter = self.phases.method.rewriter
+        try:
+            with of_candidate("leaving out rules"):
+                for other in alternatives(start, found.result, rewriter, cost_model, self.phases.gate.racers - 1):
+                    settled = begun.assumptions.settled(other.result, rewriter)
+                    yield replace(found, result=other.result, settled=settled, without=other.without)
+        except Refused as refused:
+            _LOGGER.warning("there are fewer alternatives to race: one %s", refused.refusal.reason)
+
+    def _raced(
+        self, racers: Sequence[PipelineResult], original: Path, judgement: Judgement, deadline: Deadline
+    ) -> PipelineResult:
+        """Return the winner of a race, which may have won another; the first where there is none."""
+        try:
+            with of_candidate("the export"):
+                files = [_exported(racer, original, f"racer_{place}.onnx")[1] for place, racer in enumerate(racers)]
+        except Refused as refused:  # it will be found out again where that is counted
+            _LOGGER.warning("nothing is raced: a candidate %s", refused.refusal.reason)
+            return racers[0]
+        race = self.phases.race(original, files, judgement, deadline) if len(files) > 1 else None
+        if race is None:
+            return racers[0]
+        places = tuple(_racer(racers[place], race.ratio(place), race.rounds[place]) for place in race.order)
+        winner = racers[race.order[0]]
+        known = [racer for racer in winner.race if racer not in places]
+        return replace(winner, race=(*places, *known), rounds=(*winner.rounds, *race.rounds[race.order[0]]))
 
     def _assumptions(self, model: ModelProto) -> Assumptions:
         return Assumptions(model, self.dimensions, self.library.rules)
@@ -324,12 +391,13 @@ class Pipeline:
         )
 
     def _found(self, assumptions: Assumptions, judgement: Judgement, deadline: Deadline) -> PipelineResult:
-        """Search and measure; of the outputs of what is found nothing is known yet."""
-        graph = assumptions.searched
-        result = self.phases.search(graph, judgement, deadline)
+        """Search, and measure where nothing is to race; of the outputs of what is found nothing is known yet."""
+        graph, until = assumptions.searched, self.phases.before_check(judgement, deadline)
+        is_raced = self.phases.may_race(judgement, deadline)
+        result = self.phases.search(graph, judgement, until, is_raced)
         if result is None:
             return self._unsearched(assumptions, judgement)
-        result, measured = self.phases.measure(graph, result, judgement, deadline)
+        result, measured = (result, None) if is_raced else self.phases.measure(graph, result, judgement, until)
         with of_candidate("the search"):
             settled = assumptions.settled(result, self.phases.method.rewriter)
         return PipelineResult(
@@ -418,18 +486,27 @@ class Pipeline:
         """Export what was found, compare it with the original, and time it."""
         try:
             with of_candidate("the export"):
-                candidate = to_onnx(found.settled.last)
-                check_model(candidate)
-                exported = write_mapped(candidate, original.with_name("candidate.onnx"), like=original)
+                candidate, exported = _exported(found, original, "candidate.onnx")
             steps = (found.settled.start, found.settled.trajectory, found.rewriter or self.phases.method.rewriter)
             derivation = Derivation(original, exported, *steps, begun.source, dimensions=self.phases.gate.dimensions)
             equivalence = self.phases.check(derivation, judgement, deadline)
             if equivalence is None:
                 return replace(found, left_because=UNCHECKED)
-            latency = self.phases.time(original, exported, found.saving_percent, judgement, deadline)
+            latency = self.phases.time(original, exported, found.prior, judgement, deadline, found.rounds)
         except Refused as refused:
             return replace(found, refusal=refused.refusal)
         return replace(found, candidate=candidate, equivalence=equivalence, latency=latency, refusal=None)
+
+
+def _exported(found: PipelineResult, original: Path, name: str) -> tuple[ModelProto, Path]:
+    """Return the model that was found, and its file beside the original's."""
+    candidate = to_onnx(found.settled.last)
+    check_model(candidate)
+    return candidate, write_mapped(candidate, original.with_name(name), like=original)
+
+
+def _racer(found: PipelineResult, ratio: float, rounds: Sequence[Round]) -> Racer:
+    return Racer(found.without, len(found.steps), ratio, len(rounds))
 
 
 def _before_the_wrong(made: PipelineResult) -> PipelineResult | None:

@@ -56,6 +56,18 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Racer:
+    """A candidate in a race: the steps that lead to it, ids of the rules that it does `without`, and its ratio to the
+    original, above 1 if it is faster, over so many rounds.
+    """
+
+    without: tuple[str, ...]
+    steps: int
+    ratio: float
+    rounds: int
+
+
+@dataclass(frozen=True)
 class Step:
     """One substitution on the way to the best graph, and the graph's cost after it."""
 
@@ -176,6 +188,7 @@ class OptimisationReport:
     rule_names: Mapping[str, str] = field(default_factory=dict)
     assumptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     measured: Measured | None = None
+    race: tuple[Racer, ...] = ()
     draws_asked: int = 0
     passes: PassesReport | None = None
     refusals: tuple[Refusal, ...] = ()
@@ -193,6 +206,7 @@ class OptimisationReport:
         document |= self.effort.to_json()
         document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
         document["measured"] = None if self.measured is None else vars(self.measured)
+        document["race"] = [vars(racer) | {"without": list(racer.without)} for racer in self.race]
         document["equivalence"] = _equivalence_json(self.equivalence)
         document["passes"] = None if self.passes is None else self.passes.to_json()
         document["steps"] = [vars(step) for step in self.steps]
@@ -243,6 +257,7 @@ class OptimisationReport:
                 f"peak memory ratio {self.peak_memory_ratio:.3f}."
             )
             yield from self._measured_words()
+            yield from self._race_words()
             if not self.latency:
                 yield "Not timed: whether it is faster is predicted, not known."
             yield f"Checked: {self.equivalence.summary}{self._fewer_draws()}."
@@ -255,6 +270,11 @@ class OptimisationReport:
             before_ms, after_ms = self.measured.before_ms, self.measured.after_ms
             begun = " after the passes" if self.passes and self.passes.passes else ""
             yield f"Measured part by part, the sum went from {before_ms:.3f} ms{begun} to {after_ms:.3f} ms."
+
+    def _race_words(self) -> Iterator[str]:
+        if self.race:
+            ratios = "; ".join(f"{_racer_words(racer, self.rule_names)}: {racer.ratio:.3f}" for racer in self.race)
+            yield f"Raced as whole models, times as fast as the original, the first to win: {ratios}."
 
     def _fewer_draws(self) -> str:
         draws = self.equivalence.draws
@@ -330,6 +350,11 @@ def _subgraphs_words(subgraphs: Sequence[SubgraphReport], names: Mapping[str, st
     if left:
         reasons = "; ".join(f"{reason} (x{count})" for reason, count in left.most_common(_MOST_REASONS))
         yield f"Other subgraphs are unchanged: {reasons}."
+
+
+def _racer_words(racer: Racer, names: Mapping[str, str]) -> str:
+    what = f"{racer.steps} {'step' if racer.steps == 1 else 'steps'}"
+    return f"{what} without {_rules_words(racer.without, names)}" if racer.without else what
 
 
 def _rules_words(rules: Sequence[str], names: Mapping[str, str]) -> str:

@@ -186,6 +186,17 @@ class Measured(Document):
     graphs: Count
 
 
+class Racer(Document):
+    """A candidate that ran as a whole beside the original and other candidates."""
+
+    without: list[Text]
+    """Ids of the rules whose steps it does without; empty for what the search found."""
+    steps: Count
+    ratio: Ratio
+    """The original's latency over its own, median over rounds."""
+    rounds: Cases
+
+
 class Refusal(Document):
     """A candidate that was refused before the one that was delivered."""
 
@@ -263,6 +274,9 @@ class OptimiseReport(Document):
     measured: Measured | None
     """Measured prices of all parts, added up, of the graph that the search began with and of the one it took
     further, of so many graphs; null where there was no time for them.
+    """
+    race: list[Racer]
+    """Candidates that raced, the one to win first; empty where there was no time for a race, or nothing to race.
     """
     optimisation_s: Seconds
     real_interactions: Count

@@ -5,7 +5,7 @@ A model is searched at given sizes and then rewritten with its dimensions dynami
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -57,9 +57,14 @@ class Taken(NamedTuple):
 
 
 def steps_taken(
-    start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rewriter, taker: Rewriter
+    start: Graph,
+    trajectory: Trajectory,
+    onto: Graph,
+    rewriter: Rewriter,
+    taker: Rewriter,
+    without: Collection[str] = (),
 ) -> Iterator[Taken]:
-    """Take the steps one by one, as `transferred` does.
+    """Take the steps one by one, as `transferred` does; those by rules of the ids `without` are refused.
 
     `taker` takes those that `rewriter` recorded: so a trajectory of private matching becomes one of sharing matching.
     """
@@ -67,7 +72,7 @@ def steps_taken(
     walk = zip(pairwise(replay(start, trajectory, rewriter)), trajectory.steps, strict=True)
     for number, ((before, after), step) in enumerate(walk, start=1):
         wanted = recorded_match(before, rewriter, step, number)
-        place = _same_place(graph, wanted, taker)
+        place = None if step.rule in without else _same_place(graph, wanted, taker)
         if place is None:
             # Later steps name nodes by number, so the numbers that this step would have used stay unused.
             graph = replace(graph, next_id=max(graph.next_id, after.next_id))

@@ -4,8 +4,9 @@ import pytest
 from onnx import ModelProto
 
 from rlflow import zoo
-from rlflow.optimise.gate import GateConfig, is_faster, is_slower, latency_change, timed
+from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.report import LatencyChange
+from rlflow.optimise.timing import is_faster, is_slower, latency_change, timed
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import Belief
 from rlflow.runtime.timing.latency import Round
