@@ -116,14 +116,11 @@ class PipelineResult:
 
     @property
     def prior(self) -> Prior:
-        """The belief beforehand, by its predicted saving or that of measured parts.
-
-        The winner of a race is believed less, since it may owe its place to chance.
-        """
+        """The belief beforehand, by its predicted saving or that of measured parts."""
         saving_percent = self.result.improvement_percent
         if self.measured is not None:
             saving_percent = 100.0 * (1.0 - self.measured.after_ms / self.measured.before_ms)
-        return prior_of(saving_percent).among(max(len(self.race), 1))
+        return prior_of(saving_percent)
 
     @property
     def pinned(self) -> Mapping[str, tuple[Dimension, ...]]:

@@ -20,7 +20,7 @@ Invariant: of models that are the same, the share that is ever called faster is 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -43,12 +43,6 @@ class Prior:
     def __post_init__(self) -> None:
         if min(self.faster, self.slower, self.harmful) <= 0 or self.faster + self.slower >= 1 or self.harmful >= 1:
             raise ValueError(f"the probabilities {self} must be positive, and leave some to models that are the same")
-
-    def among(self, candidates: int) -> Prior:
-        """Return the prior of the best of so many: the odds of "faster" are shared among them."""
-        share = self.faster / candidates
-        kept = 1.0 - self.faster + share
-        return replace(self, faster=share / kept, slower=self.slower / kept)
 
 
 NOTHING_PREDICTED = Prior()
