@@ -21,9 +21,10 @@ from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError, PriceError
 from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import save_model
+from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import DEFAULT_COST_MODEL
 from rlflow.optimise.clock import Deadline, Shares
-from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.gate import GateConfig, judging
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
@@ -40,6 +41,7 @@ from rlflow.rules.rule import Rule
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
+from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.apart import time_batch_apart
 from rlflow.search.factory import make_search
@@ -56,6 +58,7 @@ PROVEN = "faster beyond noise and equal within rounding"
 NOT_FASTER = "the rewritten model was not faster beyond noise"
 UNTIMED = "the budget was over before the rewritten model was timed"
 UNDECIDED = "the time was over before timing could tell if the rewritten model is faster"
+"""Followed by the probability that it is."""
 INTERRUPTED_UNTIMED = "interrupted: equal within rounding, not timed"
 INTERRUPTED_TIMING = "interrupted: equal within rounding, timed too briefly to tell if it is faster"
 
@@ -138,26 +141,32 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     dimensions = dimensions_of(source.model, request.shapes)
     sizes = dimensions | dict(request.gate.dimensions or {})
     context = _context(request, sizes)
-    search = _search(factory, request, context)
-    shortlist = _shortlist(request.shortlist, search.cost_model, context)
+    config = replace(request.gate, dimensions=sizes, exceptional=request.strict)
+    with scratch_folder() as folder:
+        original = write_mapped(source.model, folder / "original.onnx")
+        # Rules and prices are read while another process judges.
+        with judging(original, config, deadline.part(request.shares.of("judging"))) as judged:
+            search = _search(factory, request, context)
+            shortlist = _shortlist(request.shortlist, search.cost_model, context)
 
-    def made_without(rules: Collection[str]) -> Method:
-        anew = replace(request, disabled=(*request.disabled, *rules), cost_model=search.cost_model)
-        return _search(factory, anew, context).method
+            def made_without(rules: Collection[str]) -> Method:
+                anew = replace(request, disabled=(*request.disabled, *rules), cost_model=search.cost_model)
+                return _search(factory, anew, context).method
 
-    phases = Phases(
-        method=search.method,
-        cost_model=search.cost_model,
-        setting=request.setting,
-        gate=replace(request.gate, dimensions=sizes, exceptional=request.strict),
-        shares=request.shares,
-        shortlist=shortlist,
-        reproducer=request.reproducer,
-        on_progress=_overall(request.on_progress, request.budget_s, deadline),
-        first_move=None if request.passes is None else FirstMove(request.passes),
-        made_without=None if _ready(factory) else made_without,
-    )
-    made = Pipeline(phases, search.rules, dimensions).run(source.model, deadline, source.argument)
+            phases = Phases(
+                method=search.method,
+                cost_model=search.cost_model,
+                setting=request.setting,
+                gate=config,
+                shares=request.shares,
+                shortlist=shortlist,
+                reproducer=request.reproducer,
+                on_progress=_overall(request.on_progress, request.budget_s, deadline),
+                first_move=None if request.passes is None else FirstMove(request.passes),
+                made_without=None if _ready(factory) else made_without,
+            )
+            pipeline = Pipeline(phases, search.rules, dimensions)
+            made = pipeline.run_beside(judged, source.model, original, deadline, source.argument)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     return _optimised(made, source, search, request, deadline)
@@ -238,7 +247,7 @@ def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tup
         return False, UNTIMED
     verdict = made.latency[request.setting].verdict
     is_cut_short = verdict.decision == "undecided" and verdict.rounds < request.gate.rounds
-    return False, UNDECIDED if is_cut_short else NOT_FASTER
+    return False, f"{UNDECIDED} (probability {verdict.faster_probability:.2f})" if is_cut_short else NOT_FASTER
 
 
 def _overall(on_progress: OnProgress | None, budget_s: float | None, deadline: Deadline) -> OnProgress | None:

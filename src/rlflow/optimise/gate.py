@@ -1,6 +1,7 @@
 """The gate before the exit: no model leaves that computes something else.
 
     judgeable(original)              may anything be compared with it? it runs here, and its outputs can be told apart
+    judging(original, ...)           the same in the background
     check_made(original, model, ...) a model that others have made is equivalent, or it is refused
     check(derivation)                the candidate is equivalent, or it is refused: step, rule and fusion are named
 
@@ -14,9 +15,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 from onnx import ModelProto
@@ -106,6 +110,18 @@ def judgeable(original: ModelProto | Path, config: GateConfig, deadline: Deadlin
         reason = f"{_UNTRIED}: {death}{hint if isinstance(death, ProcessTimeout) else ''}"
         judgement = Judgement(_nothing_known(structure_of(original), config), reason)
     return replace(judgement, wall_s=deadline.now_s() - started_s)
+
+
+@contextmanager
+def judging(original: Path, config: GateConfig, deadline: Deadline) -> Iterator[Future[Judgement]]:
+    """Do what `judgeable` does beside what the caller does meanwhile. Leaving the context ends it."""
+    left = Event()
+    until = replace(deadline, is_interrupted=lambda: left.is_set() or deadline.is_interrupted())
+    with ThreadPoolExecutor(1) as background:
+        try:
+            yield background.submit(judgeable, original, config, until)
+        finally:
+            left.set()
 
 
 def judged(original: ModelProto | Path, config: GateConfig, drawing_s: float = math.inf) -> Judgement:

@@ -22,6 +22,8 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -102,9 +104,12 @@ class Phases:
         with of_candidate("making the method anew"):
             return replace(self, method=self.made_without(disabled), disabled=disabled)
 
-    def judge(self, model: Path, deadline: Deadline) -> Judgement:
+    def judging(self, model: Path, deadline: Deadline) -> AbstractContextManager[Future[Judgement]]:
+        return gate.judging(model, self.gate, deadline.part(self.shares.of("judging")))
+
+    def judge(self, judging: Future[Judgement]) -> Judgement:
         self._begun("judging the original")
-        return gate.judgeable(model, self.gate, deadline.part(self.shares.of("judging")))
+        return judging.result()
 
     def move(
         self, model: ModelProto, original: Path, graph_of: GraphOf, judgement: Judgement, deadline: Deadline

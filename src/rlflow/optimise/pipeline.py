@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -192,13 +193,26 @@ class Pipeline:
         """
         return self._run(self._assumptions(model), deadline, argument)
 
+    def run_beside(
+        self, judging: Future[Judgement], model: ModelProto, original: Path, deadline: Deadline, argument: str
+    ) -> PipelineResult:
+        """Do what `run` does with a model that lies in the file `original` already, and is being judged."""
+        return self._run_beside(judging, self._assumptions(model), original, deadline, argument)
+
     def _run(self, as_given: Assumptions, deadline: Deadline, argument: str) -> PipelineResult:
         with scratch_folder() as folder:
             original = write_mapped(as_given.model, folder / "original.onnx")
-            judgement = self.phases.judge(original, deadline)
-            if judgement.unjudgeable:
-                return self._left(as_given, judgement, deadline)
-            return self._rewritten(as_given, original, judgement, deadline, argument)
+            with self.phases.judging(original, deadline) as judging:
+                return self._run_beside(judging, as_given, original, deadline, argument)
+
+    def _run_beside(
+        self, judging: Future[Judgement], as_given: Assumptions, original: Path, deadline: Deadline, argument: str
+    ) -> PipelineResult:
+        as_given.searched  # noqa: B018 - it is kept, and takes as long as judging a small model
+        judgement = self.phases.judge(judging)
+        if judgement.unjudgeable:
+            return self._left(as_given, judgement, deadline)
+        return self._rewritten(as_given, original, judgement, deadline, argument)
 
     def _rewritten(
         self, as_given: Assumptions, original: Path, judgement: Judgement, deadline: Deadline, argument: str
