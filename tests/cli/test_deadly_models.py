@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -15,8 +16,9 @@ from rlflow.errors import EquivalenceError, InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise import optimise
+from rlflow.optimise.clock import NO_DEADLINE
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import GateConfig, check
+from rlflow.optimise.gate import GateConfig, check, judging
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.isolation import Limits
@@ -147,3 +149,12 @@ def test_the_commands_live_on(rlflow, tmp_path):
         "rlflow: the original could not be tried here: ONNX Runtime ended the process that ran it (SIGFPE)\n"
     )
     assert {file.name for file in tmp_path.iterdir()} - {"cache"} == {"model.onnx", "output.onnx"}
+
+
+def test_who_leaves_does_not_wait_for_the_judgement(tmp_path: Path) -> None:
+    """Of a model that never ends, on whose process a limit of an hour lies."""
+    path = tmp_path / "hang.onnx"
+    onnx.save(DEADLY["hang"][0], path)
+    with judging(path, GateConfig(limits=Limits(longest_s=3600.0)), NO_DEADLINE) as judgement:
+        assert not judgement.done()
+    assert "it was interrupted" in judgement.result().unjudgeable

@@ -8,6 +8,7 @@ import pytest
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.measured import MeasuredCost, empty_price_list
+from rlflow.cost.pricing import PricingConfig
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, Method, OnProgress, OptimisationResult
@@ -59,6 +60,31 @@ def test_there_are_fewer_runs_rather_than_fewer_rounds(phases: Phases, left_s: f
     """
     judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.4, running_s=0.2)}, wall_s=2.0)
     assert phases.runs_per_round(judgement, left_s) == runs
+
+
+@pytest.fixture
+def racing(phases: Phases) -> Phases:
+    """Three racers: 2 sessions of each and of the original, then of two; 14 in all."""
+    prices = MeasuredCost("deployed", empty_price_list(1), PricingConfig())
+    assert phases.gate.racers == 3
+    return replace(phases, shortlist=Shortlist(prices))
+
+
+@pytest.mark.parametrize(("left_s", "may"), [(11.4, False), (11.6, True), (math.inf, True)])
+def test_whole_models_race_where_that_takes_half_of_the_time_at_most(racing: Phases, left_s: float, may: bool) -> None:
+    """Each session opens in 0.2 s and runs twice in 0.07 s: 4.76 s, twice that after the check of 2 s."""
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.2, running_s=0.07)}, wall_s=2.0)
+    assert racing.may_race(judgement, Deadline(left_s, Clock())) is may
+    alone = replace(racing, gate=replace(racing.gate, racers=1))
+    assert not alone.may_race(judgement, Deadline(left_s, Clock()))
+
+
+def test_a_race_is_kept_free_besides(racing: Phases, phases: Phases) -> None:
+    """Each of its 14 sessions runs 4 times."""
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.2, running_s=0.05)}, wall_s=2.0)
+    deadline = Deadline(60.0, Clock())
+    kept_free_s = phases.before_check(judgement, deadline).left_s - racing.before_check(judgement, deadline).left_s
+    assert kept_free_s == pytest.approx(14 * 0.4)
 
 
 def test_at_most_half_of_what_is_left_is_kept_free_for_timing(phases: Phases) -> None:

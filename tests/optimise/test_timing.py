@@ -1,12 +1,16 @@
 """A rewritten model that is wrong or slower beyond noise is not delivered."""
 
+from pathlib import Path
+
+import onnx
 import pytest
 from onnx import ModelProto
 
 from rlflow import zoo
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.report import LatencyChange
-from rlflow.optimise.timing import is_faster, is_slower, latency_change, timed
+from rlflow.optimise.timing import is_faster, is_slower, latency_change, raced, timed
+from rlflow.runtime.isolation import Limits
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import Belief
 from rlflow.runtime.timing.latency import Round
@@ -73,3 +77,29 @@ def test_the_time_that_is_left_to_the_caller_counts_too(little_work: ModelProto)
     seconds = iter(range(11, -100, -4))
     change = timed(little_work, little_work, "deployed", GateConfig(runs_per_round=1), lambda: float(next(seconds)))
     assert change.verdict.rounds + change.retaken == 2, "a spoilt one takes its time as well"
+
+
+def test_the_fastest_wins_a_race(tmp_path: Path) -> None:
+    """Of three, the one with a twentieth of the work, though the others are predicted to be a little faster; the
+    slowest falls out first. Of rounds that tell nothing, the prediction decides.
+    """
+    files = []
+    for layers in (20, 10, 1):
+        files.append(tmp_path / f"{layers}.onnx")
+        onnx.save(zoo.build("mlp", layers=layers, inputs=256, hidden=256, outputs=256), files[-1])
+    config = GateConfig(runs_per_round=2)
+    race = raced(files[0], files, [1.1, 1.2, 1.0], "as_written", config, Limits())
+    assert race.order == (2, 1, 0)
+    assert [len(race.rounds[place]) for place in range(3)] == [1, 2, 2]
+    assert race.ratio(2) > race.ratio(1) > race.ratio(0)
+    assert latency_change(race.rounds[2], config.belief).verdict.rounds == 2
+
+
+def test_what_a_race_has_shown_counts(much_work: ModelProto, little_work: ModelProto) -> None:
+    """Where it decides, nothing is timed again: the file is not even there."""
+    before = rounds(1.0, 3)
+    change = timed(Path("nowhere"), Path("nowhere either"), "as_written", GateConfig(), before=before)
+    assert change.verdict == latency_change(before, Belief()).verdict
+    more = timed(much_work, little_work, "as_written", GateConfig(runs_per_round=2, time_s=60.0), before=rounds(1.0, 1))
+    assert 2 <= more.verdict.rounds
+    assert more.verdict.decision == "faster"

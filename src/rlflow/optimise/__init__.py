@@ -8,9 +8,11 @@ In the order in which a model meets them:
 - `first_move` runs whole-graph passes of public libraries before the search, if that is asked for;
 - `specialise` says what may be assumed of the model: dimensions that its user names, a newer opset;
 - `pipeline` optimises the subgraphs of If, Loop and Scan, each like a model of its own, then the model around them, in
-  the `phases` judge, search, measure, check and time;
-- `shortlist` measures a few of the graphs that a search by other prices went through;
-- `gate` lets nothing pass that computes something else, and calls nothing faster that is not faster beyond noise;
+  the `phases` judge, search, race or measure, check and time;
+- `alternatives` does without the rules that a result relies on most, for a race of whole models;
+- `shortlist` measures a few of the graphs that a search by other prices went through, where no race fits;
+- `gate` lets nothing pass that computes something else;
+- `timing` lets candidates race, and decides whether one is faster than the original;
 - `refusal` makes whatever happens to a candidate a reason for the next best one, and never the end of the run;
 - `diagnose` finds the wrong step of a result that differs, and `reproducer` writes what shows it;
 - `report` is what the user reads.
@@ -81,10 +83,11 @@ def optimise(
     Some rules assume that values are finite, or of ordinary size (`rlflow.rules.certificate`); the report says where a
     delivered model rests on one. `strict` does without them.
 
-    `cost_model` is a name (`rlflow.cost.models`) or an object; the search goes by its prices. What it found and some of
-    the graphs on the way there, `shortlist` with the original, are then measured part by part on this machine, as
-    `pricing` says, and the cheapest is taken; 0 leaves that out, and so does the cost model "measured", by whose
-    prices the search goes then. What was measured is kept in the file `prices`, if one is given.
+    `cost_model` is a name (`rlflow.cost.models`) or an object; the search goes by its prices. What it found then races
+    with what its steps lead to without the rules that it relied on most, as whole models. Where there is no time for
+    that, it is measured part by part on this machine, with some of the graphs on the way there, `shortlist` with the
+    original, as `pricing` says, and the cheapest is taken; 0 leaves out both, and so does the cost model "measured", by
+    whose prices the search goes then. What was measured is kept in the file `prices`, if one is given.
 
     `budget_s` is the wall time in seconds of everything: reading, judging the original, searching, measuring, checking
     the result and timing it, as `shares` divide it; None is no limit. What cannot be cut short, like a single run of a
@@ -105,8 +108,9 @@ def optimise(
     libraries' pipelines, then single passes, as long as the predicted cost falls (`rlflow.optimise.pre_passes`). The
     method "passes" does this and nothing else.
 
-    `gate` says on how many inputs the result is checked and how it is timed. `on_progress` is called with the fraction
-    done and a line of text.
+    `gate` says on how many inputs the result is checked, how it is timed, and how sure it must be that it is faster: by
+    default with a probability of 0.9 by prediction and timing (`rlflow.runtime.timing.belief`), or proven.
+    `on_progress` is called with the fraction done and a line of text.
 
     Subgraphs of If, Loop, Scan and SequenceMap are optimised first, each like a model of its own, with a share of the
     budget (`rlflow.optimise.pipeline`).

@@ -194,9 +194,17 @@ class Phases:
         return self._race_s(judgement, runs=1) <= _MOST_FOR_TIMING * after_check_s
 
     def race(
-        self, original: Path, candidates: Sequence[Path], judgement: Judgement, deadline: Deadline
+        self,
+        original: Path,
+        candidates: Sequence[Path],
+        predicted: Sequence[float],
+        judgement: Judgement,
+        deadline: Deadline,
     ) -> timing.Race | None:
-        """Let candidates race as long as there is time to check the first and to time it; None if it came to no end."""
+        """Let candidates race as long as there is time to check the first and to time it; None if it came to no end.
+
+        `predicted` are the ratios of the original's price to theirs.
+        """
         until = deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
         runs = next(
             (n for n in range(self.gate.runs_per_round, 1, -1) if self._race_s(judgement, n) <= until.left_s / 2), 1
@@ -206,7 +214,8 @@ class Phases:
         self._begun("racing what was found")
         limits = gate.limits_until(self.gate, until)
         try:
-            return timing.raced(original, candidates, self.setting, replace(self.gate, runs_per_round=runs), limits)
+            config = replace(self.gate, runs_per_round=runs)
+            return timing.raced(original, candidates, predicted, self.setting, config, limits)
         except RLFlowError as error:  # the check will tell if one of them is to blame
             _LOGGER.warning("what the search found is checked without a race: %s", error)
             return None

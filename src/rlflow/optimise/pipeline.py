@@ -374,7 +374,8 @@ class Pipeline:
         except Refused as refused:  # it will be found out again where that is counted
             _LOGGER.warning("nothing is raced: a candidate %s", refused.refusal.reason)
             return racers[0]
-        race = self.phases.race(original, files, judgement, deadline) if len(files) > 1 else None
+        predicted = [racer.result.start_ms / racer.result.best_ms for racer in racers]
+        race = self.phases.race(original, files, predicted, judgement, deadline) if len(files) > 1 else None
         if race is None:
             return racers[0]
         places = tuple(_racer(racers[place], race.ratio(place), race.rounds[place]) for place in race.order)
