@@ -252,7 +252,11 @@ def test_a_world_model_is_one_choice(formulation: str, experiment: tuple[str, ..
         ("environment", EnvironmentConfig, set()),
         ("rules.verification", VerificationConfig, {"seed"}),
         ("rules.selection", SelectionConfig, {"seed"}),
-        ("evaluation.gate", GateConfig, {"seed", "dimensions", "exceptional", "limits", "time_s", "test"}),
+        (
+            "evaluation.gate",
+            GateConfig,
+            {"seed", "dimensions", "exceptional", "limits", "time_s", "racers", "belief", "proof"},
+        ),
     ],
 )
 def test_a_section_gives_every_setting_of_its_dataclass(section: str, kind: type, elsewhere: set[str]):

@@ -9,7 +9,7 @@ import onnx
 from onnx import numpy_helper
 
 from rlflow.onnx_io.external_data import copy_fields
-from rlflow.onnx_io.node_proto import sparse_constant
+from rlflow.onnx_io.node_proto import ONNX_DOMAINS, sparse_constant
 from rlflow.onnx_io.payload import InitializerPayload, SparsePayload
 from rlflow.onnx_io.shapes.inference import declares_weights
 
@@ -47,7 +47,7 @@ def without_computation(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _make_dense(nodes: Iterable[onnx.NodeProto]) -> None:
     for node in nodes:
-        sparse = sparse_constant(node) if node.op_type == "Constant" else None
+        sparse = sparse_constant(node) if node.domain in ONNX_DOMAINS else None
         if sparse is not None and prod(sparse.dims) <= _LARGEST_DENSE:
             dense = numpy_helper.from_array(SparsePayload(sparse).array())
             node.attribute[0].CopyFrom(onnx.helper.make_attribute("value", dense))
