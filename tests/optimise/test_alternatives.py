@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +13,14 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.cost.pricing import PricingConfig
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.method import Budget, Method, OptimisationResult
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.alternatives import alternatives
-from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.clock import Deadline
+from rlflow.optimise.gate import GateConfig, Judgement
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline
 from rlflow.optimise.shortlist import Shortlist
@@ -25,6 +28,9 @@ from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import rule_from_json
+from rlflow.runtime.timing.belief import prior_of
+from rlflow.runtime.timing.latency import Round
+from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory.replay import replay
 
@@ -44,6 +50,13 @@ class Flattered(AnalyticCost):
 
     def runtime_ms(self, graph: Graph) -> float:
         return super().runtime_ms(graph) + 2000.0 - 1000.0 * sum(n.op == "Transpose" for n in graph.nodes.values())
+
+
+class Free(AnalyticCost):
+    """A model without negations costs nothing."""
+
+    def runtime_ms(self, graph: Graph) -> float:
+        return float(sum(n.op == "Neg" for n in graph.nodes.values()))
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +149,28 @@ def test_without_a_race_nothing_comes_of_it() -> None:
     made = pipeline(Flattered(), racers=1).run(model)
     assert made.candidate is model
     assert (made.race, made.steps) == ((), ())
+
+
+def test_a_model_that_comes_to_cost_nothing_may_race() -> None:
+    """Its price cannot be divided by."""
+    made = pipeline(Free()).run(chain(64, "Neg", "Neg", "Tanh", "Relu"))
+    assert made.predicted_ratio == 1000.0
+    assert made.equivalence.equivalent
+
+
+def test_a_proof_counts_no_rounds_of_a_race() -> None:
+    """At best of three, chance wins more often."""
+    made = pipeline(Flattered(), proof=SequentialTest()).run(chain(1024, "Neg", "Neg", "Tanh", "Relu"))
+    assert made.race
+    assert made.latency["as_written"].verdict.decision == "faster"
+    assert made.latency["as_written"].verdict.rounds >= 4
+
+
+def test_rounds_of_a_race_are_not_lost_where_no_time_is_left() -> None:
+    phases = pipeline(Flattered()).phases
+    times_ms = {"original": 2.0, "original again": 2.0, "candidate": 1.0, "candidate again": 1.0}
+    judgement = Judgement(EquivalenceReport(True, "", 0.0, 0.0, 1e-5, draws=1, non_vacuous_draws=1))
+    over, nowhere = Deadline(end_s=0.0), Path("nowhere")
+    latency = phases.time(nowhere, nowhere, prior_of(10.0), judgement, over, [Round(times_ms)] * 3)
+    assert latency["as_written"].verdict.decision == "faster"
+    assert phases.time(nowhere, nowhere, prior_of(10.0), judgement, over) == {}

@@ -9,7 +9,7 @@ most, and without those of the rule that saves second most:
         other.result        the cheapest graph on the way that is left
 
 Steps that only prepared what is left out go as well: those of rules by which the price rises on the whole. Only running
-them tells which one is right (`gate.raced`).
+them tells which one is right (`optimise.timing`).
 
 Invariant: an alternative is predicted to be cheaper than the original, and no two lead to the same graph.
 """

@@ -243,12 +243,13 @@ class Phases:
 
         `prior` is what is believed of the candidate beforehand, and `before` are rounds that count as well.
         """
-        runs = self.runs_per_round(judgement, deadline.left_s) or (1 if before else 0)
+        belief, proof = replace(self.gate.belief, prior=prior), self.gate.proof
+        before = () if proof else before  # of several candidates one wins by chance more often than a proof may err
+        runs = self.runs_per_round(judgement, deadline.left_s)
         if deadline.is_over or not runs:
-            return {}
+            return {self.setting: timing.latency_change(before, belief, proof)} if before else {}
         self._begun("timing the result against the original")
         time_s = self.gate.time_s if math.isinf(deadline.end_s) else math.inf
-        belief = replace(self.gate.belief, prior=prior)
         config = replace(self.gate, runs_per_round=runs, time_s=time_s, belief=belief)
         with of_candidate("timing"):
             change = timing.timed(

@@ -118,10 +118,16 @@ class PipelineResult:
     @property
     def prior(self) -> Prior:
         """The belief beforehand, by its predicted saving or that of measured parts."""
-        saving_percent = self.result.improvement_percent
+        before_ms, after_ms = self.result.start_ms, self.result.best_ms
         if self.measured is not None:
-            saving_percent = 100.0 * (1.0 - self.measured.after_ms / self.measured.before_ms)
-        return prior_of(saving_percent)
+            before_ms, after_ms = self.measured.before_ms, self.measured.after_ms
+        return prior_of(100.0 * (1.0 - after_ms / before_ms) if before_ms else 0.0)
+
+    @property
+    def predicted_ratio(self) -> float:
+        """The price before the search over that after it, at most 1000: a graph of mere views may cost nothing."""
+        start_ms, best_ms = self.result.start_ms, self.result.best_ms
+        return start_ms / max(best_ms, start_ms / 1000.0) if start_ms else 1.0
 
     @property
     def pinned(self) -> Mapping[str, tuple[Dimension, ...]]:
@@ -339,10 +345,12 @@ class Pipeline:
             return found
         racers = [found, *self._alternatives(found, begun)]
         winner = self._raced(racers, original, judgement, deadline)
-        wiser = self.phases.without(winner.race[0].without) if winner.race and winner.race[0].without else None
-        if wiser is None or not self.phases.may_race(judgement, deadline):
+        if not winner.without or not self.phases.may_race(judgement, deadline):
             return winner
         try:
+            wiser = self.phases.without(winner.without)
+            if wiser is None:
+                return winner
             again = replace(self, phases=wiser)._found(begun.assumptions, judgement, deadline)
         except Refused as refused:
             _LOGGER.warning("the second search is left out: it %s", refused.refusal.reason)
@@ -374,7 +382,7 @@ class Pipeline:
         except Refused as refused:  # it will be found out again where that is counted
             _LOGGER.warning("nothing is raced: a candidate %s", refused.refusal.reason)
             return racers[0]
-        predicted = [racer.result.start_ms / racer.result.best_ms for racer in racers]
+        predicted = [racer.predicted_ratio for racer in racers]
         race = self.phases.race(original, files, predicted, judgement, deadline) if len(files) > 1 else None
         if race is None:
             return racers[0]
