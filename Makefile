@@ -25,7 +25,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test golden fuzz renew lint smoke study bench ui clean
+.PHONY: help setup services repro findings verify-repro test golden fuzz renew lint smoke study prices bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,13 @@ smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the wor
 NAME ?=
 study: setup ## run a study: NAME=headroom, or NAME="learned 'seeds=[0]'"; without a name, their names
 	OMP_NUM_THREADS=1 python pipelines/study.py $(NAME)
+
+ROUNDS ?= 1 2
+prices: setup ## the price model for this processor, hours: run models, learn, run what searches by it find; ROUNDS='3 4'
+	for round in $(ROUNDS); do \
+	  OMP_NUM_THREADS=1 python pipelines/study.py prices round=$$round && \
+	  OMP_NUM_THREADS=1 python pipelines/study.py price_model || exit 1; \
+	done
 
 bench: setup ## timings: NAME=rules, big_model, pass_walks or candidate_agent, programs of benchmarks/; run by default
 	OMP_NUM_THREADS=1 python benchmarks/$(firstword $(NAME) run).py $(wordlist 2,9,$(NAME))

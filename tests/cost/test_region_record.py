@@ -18,12 +18,11 @@ from rlflow.cost.fragment import describe, extract
 from rlflow.cost.region_record import (
     GraphRecord,
     RegionRecord,
-    RewriteRecord,
+    RegionTime,
     graph_from_json,
     graph_to_json,
     read_graphs,
     read_records,
-    read_rewrites,
     write_records,
 )
 from rlflow.cost.regions import partition
@@ -50,7 +49,7 @@ def signature(region: Graph) -> str:
 
 
 def record(region: Graph, **changes: object) -> RegionRecord:
-    made = RegionRecord(region, signature(region), 1.5, 0.03, 0.9, "cnn", "conv image=32")
+    made = RegionRecord(region, signature(region), "cnn", "conv image=32")
     return replace(made, **changes)
 
 
@@ -129,7 +128,7 @@ def test_a_node_that_is_carried_verbatim_is_refused():
 
 def test_a_file_holds_what_was_written(tmp_path: Path):
     path = tmp_path / "regions.jsonl.xz"
-    written = [record(region, ms=float(i)) for i, region in enumerate(regions(from_onnx(zoo.build("conv"))))]
+    written = [record(region, family=str(i)) for i, region in enumerate(regions(from_onnx(zoo.build("conv"))))]
     write_records(path, written)
     read = list(read_records(path))
     assert len(read) > 3
@@ -142,27 +141,29 @@ def test_a_file_holds_what_was_written(tmp_path: Path):
 
 
 ids = st.text("abcdef0123456789", min_size=1, max_size=4)
+times = st.floats(0, 1e6)
 
 
-@settings(max_examples=12)  # each makes two compressed files, which takes a tenth of a second
+@settings(max_examples=12)  # each makes a compressed file, which takes a twentieth of a second
 @given(
     st.builds(
-        RewriteRecord,
-        before=st.lists(ids).map(tuple),
-        after=st.lists(ids).map(tuple),
-        views=st.integers(-3, 3),
-        rule=ids,
+        GraphRecord,
+        variant=ids,
         family=ids,
         configuration=ids,
-    ),
-    st.builds(GraphRecord, st.dictionaries(ids, st.integers(1, 9)), st.integers(0, 9), ids, ids, ids),
+        processor=ids,
+        weights_mb=times,
+        regions=st.dictionaries(ids, st.builds(RegionTime, st.integers(1, 9), times)),
+        ms=st.none() | times,
+        sigma_ms=st.none() | times,
+        reorders_ms=times,
+        views=st.integers(0, 9),
+    )
 )
-def test_rewrites_and_graphs_are_read_back(tmp_path_factory: pytest.TempPathFactory, rewrite, whole):
-    folder = tmp_path_factory.mktemp("records")
-    write_records(folder / "rewrites", [rewrite])
-    write_records(folder / "graphs", [whole])
-    assert list(read_rewrites(folder / "rewrites")) == [rewrite]
-    assert list(read_graphs(folder / "graphs")) == [whole]
+def test_graphs_are_read_back(tmp_path_factory: pytest.TempPathFactory, whole):
+    path = tmp_path_factory.mktemp("records") / "graphs"
+    write_records(path, [whole])
+    assert list(read_graphs(path)) == [whole]
 
 
 def test_a_writer_that_fails_leaves_the_old_file(tmp_path: Path):
@@ -179,9 +180,10 @@ def test_a_writer_that_fails_leaves_the_old_file(tmp_path: Path):
 
 @pytest.mark.parametrize("ms", [-1.0, float("nan"), float("inf")])
 def test_a_time_that_is_none_is_refused(ms: float):
-    region = regions(from_onnx(zoo.build("conv")))[0]
-    with pytest.raises(ValueError, match="ms is"):
-        record(region, ms=ms)
+    whole = GraphRecord("original", "cnn", "conv", "epyc", 1.0, {"a": RegionTime(1, 1.0)}, 1.0)
+    for changes in ({"ms": ms}, {"reorders_ms": ms}, {"regions": {"a": RegionTime(1, ms)}}):
+        with pytest.raises(ValueError, match="is no time of conv, original"):
+            replace(whole, **changes)
 
 
 def damaged(path: Path, **changes: object) -> Path:
@@ -195,7 +197,7 @@ def damaged(path: Path, **changes: object) -> Path:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"ms": None}, {"ms": "fast"}, {"graph": "opset 17"}, {"graph": None}, {"values": None}, {"colour": "red"}],
+    [{"family": None}, {"graph": "opset 17"}, {"graph": None}, {"values": None}, {"colour": "red"}],
     ids=str,
 )
 def test_a_damaged_line_is_named(tmp_path: Path, changes):

@@ -6,12 +6,12 @@ from collections import Counter
 import numpy as np
 import pytest
 from onnx import ModelProto
-from support.cost_graphs import SMALL_BERT, graph, weight
+from support.cost_graphs import SMALL_BERT, graph, small_graph, weight
 from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.cost.fragment import describe, extract
-from rlflow.cost.regions import VIEWS, partition, updated
+from rlflow.cost.regions import VIEWS, first_twin, partition, updated
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
@@ -244,3 +244,34 @@ def test_a_gelu_is_one_region_and_keeps_its_factor():
     weights = {"w": weight(4, 6), "v": weight(6, 4), "half": half, "one": one, "root": root}
     g = graph(gelu, {"x": (3, 4)}, {"y": (3, 4)}, weights)
     assert regions_in_words(g) == {("MatMul", "Div", "Erf", "Add", "Mul", "Mul"): 1, ("MatMul",): 1}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_updated_partition_is_the_partition_where_nodes_compute_the_same(shipped, seed):
+    """NASNet rectifies one image several times. A region that a rewrite left alone may have another order."""
+    rewriter, rng = Rewriter(shipped.rules), random.Random(seed)
+    g = small_graph("nasnet_a")
+    known = partition(g)
+    for _ in range(25):
+        matches = [found for found in rewriter.matches(g) if found]
+        g = rewriter.apply(g, rng.choice(rng.choice(matches)))
+        assert g.edit is not None
+        known = updated(known, g, g.edit.change)
+        assert {frozenset(region) for region in known.regions} == {frozenset(r) for r in partition(g).regions}
+        together = [i for i in g.order if first_twin(g, i) != i]
+        assert len(together) > 5
+        assert all(known.region_of[i] == known.region_of[first_twin(g, i)] for i in together)
+
+
+def test_what_computes_the_same_is_priced_once():
+    """Two Relus of one image are the region that one is, whoever reads which of them; of two images they are not."""
+    nodes = [("Relu", "x", "a"), ("MatMul", "a w", "y"), ("MatMul", "{} v", "z")]
+    weights = {"w": np.ones((4, 4), np.float32), "v": np.ones((4, 4), np.float32)}
+
+    def signatures(second: str, *more: tuple) -> Counter[str]:
+        own = [(op, operands.format(second), results) for op, operands, results in (*more, *nodes)]
+        g = graph(own, {"x": (4, 4), "u": (4, 4)}, {"y": (4, 4), "z": (4, 4)}, weights)
+        return Counter(describe(g, region).signature for region in partition(g).regions)
+
+    assert signatures("b", ("Relu", "x", "b")) == signatures("a")
+    assert signatures("b", ("Relu", "u", "b")) != signatures("a")

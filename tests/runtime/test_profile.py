@@ -4,52 +4,40 @@ import numpy as np
 import pytest
 
 from rlflow import zoo
-from rlflow.errors import RLFlowError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.profile import Kernel, profile
+from rlflow.runtime.profile import ProfileConfig, profile
+from rlflow.runtime.session import fused_model
 
 
-def test_each_run_has_the_kernels_that_the_setting_makes_of_a_model():
-    """As written there are a product and its sum, as deployed the two are one."""
-    model = zoo.build("mlp")
-    inputs = draw_inputs(model, np.random.default_rng(0))
-    written = profile(model, inputs, setting="as_written", runs=3)
-    assert len(written) == 3
-    kernels = [[kernel for kernel, _ in run] for run in written]
-    assert kernels[0] == kernels[1] == kernels[2]
-    assert [kernel.operator for kernel in kernels[0]] == [node.op_type for node in model.graph.node]
-    assert all(us >= 0 for run in written for _, us in run)
-    (deployed,) = profile(model, inputs)
-    assert len(deployed) < len(kernels[0])
+def profiled(name: str, config: ProfileConfig):
+    model = fused_model(zoo.build(name))
+    return model, profile(model, draw_inputs(model, np.random.default_rng(0)), config)
 
 
-def test_every_run_has_all_kernels():
-    """Of a few microseconds each, which begin in the one in which the kernel before them ends."""
-    model = zoo.build("tiny_chain")
-    runs = profile(model, draw_inputs(model, np.random.default_rng(0)), setting="as_written", runs=200)
-    assert {tuple(kernel for kernel, _ in run) for run in runs} == {tuple(kernel for kernel, _ in runs[0])}
-    assert len(runs[0]) == len(model.graph.node)
+@pytest.mark.parametrize("name", ["mlp", "resnet18", "tiny_chain", "loop"])
+def test_each_node_has_a_time_and_they_add_up_to_that_of_the_model(name):
+    """What runs in the body of a loop is in the loop's time already."""
+    model, found = profiled(name, ProfileConfig(sessions=2, runs=5))
+    assert found.kernel_us.shape == (len(model.graph.node),)
+    assert (found.kernel_us >= 0).all()
+    assert found.kernel_us.sum() == pytest.approx(found.model_us, rel=1e-6)
+    assert found.sigma_us >= 0
 
 
-def test_types_and_shapes_are_told():
-    model = zoo.build("tiny_scale")
-    (run,) = profile(model, draw_inputs(model, np.random.default_rng(0)), setting="as_written")
-    kernel = run[0].kernel
-    assert isinstance(kernel, Kernel)
-    assert kernel.results[0].startswith("float[")
-    assert len(kernel.operands) == len(model.graph.node[0].input)
+def test_the_larger_product_takes_longer():
+    """By a hundred times as much work, so that no noise hides it."""
+    rng = np.random.default_rng(0)
+    model = fused_model(zoo.build("mlp", batch=64, inputs=32, hidden=1024, outputs=2))
+    found = profile(model, draw_inputs(model, rng), ProfileConfig(sessions=1, runs=5))
+    places = [place for place, node in enumerate(model.graph.node) if node.op_type in ("Gemm", "FusedGemm")]
+    assert found.kernel_us[places[-1]] < found.kernel_us[places[1]]
 
 
-def test_a_loop_is_one_kernel():
-    """What runs in its body is in its time already."""
-    model = zoo.build("loop")
-    (run,) = profile(model, draw_inputs(model, np.random.default_rng(0)), setting="as_written")
-    assert [kernel.operator for kernel, _ in run] == [
-        node.op_type for node in model.graph.node if node.op_type != "Constant"
-    ]
-
-
-def test_a_model_that_stops_is_an_error():
-    model = zoo.build("mlp")
+def test_what_is_impossible_is_refused():
+    model = fused_model(zoo.build("mlp"))
     with pytest.raises(RLFlowError):
         profile(model, {})
+    for name in ("sessions", "runs", "threads"):
+        with pytest.raises(InputError, match=name):
+            ProfileConfig(**{name: 0})

@@ -3,6 +3,7 @@
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from rlflow import zoo
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 
@@ -47,3 +48,23 @@ def weight(*shape: int, seed: int = 0) -> np.ndarray:
 
 F32 = 4
 M, K, N = 3, 5, 7
+
+
+SMALL_ZOO = {
+    "bert": {"layers": 1, "vocabulary": 100, "hidden": 64, "heads": 4, "intermediate": 128, "sequence": 16},
+    "gpt2": {"layers": 1, "vocabulary": 100, "hidden": 64, "heads": 4, "intermediate": 128, "sequence": 16},
+    "t5_decoder": {"layers": 1, "vocabulary": 100, "hidden": 64, "heads": 4, "intermediate": 128, "sequence": 8},
+    "vit": {"layers": 1, "hidden": 64, "heads": 4, "intermediate": 128, "image": 64},
+    "nasrnn": {"steps": 2, "hidden": 64},
+    "nasnet_a": {"cells": 1, "image": 64},
+    "resnet18": {"image": 64, "width": 16},
+    "mobilenet_v3": {"image": 64},
+    "yolo_v5": {"image": 64},
+    "squeezenet1_1": {"image": 64},
+    "mlp": {},
+    "tiny_chain": {},
+}
+
+
+def small_graph(name: str) -> Graph:
+    return from_onnx(zoo.build(name, **SMALL_ZOO[name]))

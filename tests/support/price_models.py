@@ -9,7 +9,7 @@ from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.predicted.features import FeatureReader, Features
 from rlflow.cost.predicted.physics import TERMS
-from rlflow.cost.predicted.price_model import Description, PriceModel, assembled
+from rlflow.cost.predicted.price_model import Description, Place, PriceModel, Processor, assembled
 from rlflow.cost.predicted.training import Example, Forest, Table
 from rlflow.cost.regions import VIEWS, partition
 from rlflow.ir.graph import Graph
@@ -17,6 +17,11 @@ from rlflow.onnx_io.tree_ensemble import Tree
 
 PACES = dict.fromkeys(TERMS, 0.003)
 """Milliseconds for one unit of each term: nothing that any machine has."""
+
+TRAITS = {"l2_mb": 1.0, "cache_mb": 32.0, "avx512": 1.0, "amx": 0.0}
+PROCESSOR = Processor(TRAITS, PACES, view_ms=0.0004, pace_ms=1.0, reorders=ReorderConfig())
+PLACE = Place.of(PROCESSOR, None)
+"""In a model of which it is not known how many weights it has: they are cold."""
 
 
 def regions_of(graphs: Iterable[Graph]) -> dict[str, Graph]:
@@ -30,12 +35,12 @@ def regions_of(graphs: Iterable[Graph]) -> dict[str, Graph]:
     return found
 
 
-def examples(regions: dict[str, Graph], ms: Callable[[Features], float], family: str = "drawn") -> list[Example]:
+def examples(regions: dict[str, Graph], ms: Callable[[Features], float], processor: str = "drawn") -> list[Example]:
     """Each region with the milliseconds that a formula gives it."""
     reader, made = FeatureReader(), []
     for signature, graph in regions.items():
         features = reader.features(graph, graph.order)
-        made.append(Example(signature, features, ms(features), family))
+        made.append(Example(signature, features, ms(features), processor, PLACE.weights_mb))
     return made
 
 
@@ -44,9 +49,7 @@ def drawn_description(features: Sequence[Features]) -> Description:
     numbers = [f.numbers for f in features]
     ranges = {name: (min(n[name] for n in numbers), max(n[name] for n in numbers)) for name in numbers[0]}
     grams = tuple(sorted({gram for f in features for gram in f.grams}))
-    return Description(
-        grams, PACES, ranges, view_ms=0.0004, probe_ms=1.0, reorders=ReorderConfig(), trained_on={}, accuracy={}
-    )
+    return Description(grams, ranges, {"drawn": PROCESSOR}, "drawn", trained_on={}, accuracy={})
 
 
 def drawn_trees(columns: int, count: int, seed: int, depth: int = 4) -> list[Tree]:

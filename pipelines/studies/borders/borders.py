@@ -1,12 +1,14 @@
-"""Compare the regions that prices stand for with what ONNX Runtime runs, for models of the zoo and rewritten ones.
+"""Compare the regions that prices stand for with the kernels that ONNX Runtime runs, in models and rewritten ones.
 
-    python pipelines/study.py borders 'graphs=[gpt2]'
+    python pipelines/study.py borders 'graphs=[gpt2]'           for a new version of ONNX Runtime as well
+    python pipelines/study.py borders graphs=[] exports=FOLDER  models of other architectures
 
-Runs every model once, and every region alone; prices are those of the shipped price model, so that no clock counts.
+What is priced as one must be what runs as one: a kernel that computes nodes of several regions belongs to none of them.
+The models are profiled, so that each kernel counts by its time.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -19,14 +21,13 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import graph_of
 from tracking.run import Run, numbers
 
-from rlflow.cost.predicted.cost import PredictedCost
-from rlflow.cost.predicted.price_model import load
-from rlflow.cost.regions import node_by_node, partition
+from rlflow.cost.in_place import Profiled, profiled, regions_of_kernel
+from rlflow.cost.regions import Partition, node_by_node, partition
 from rlflow.ir.graph import Graph
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
-from studies.borders.comparison import Comparer, Comparison
-from studies.borders.documents import Borders, Difference, RegionDifference
+from rlflow.runtime.profile import ProfileConfig
+from studies.borders.documents import Borders, Difference, KernelDifference
 from studies.program import open_study, options_of, study_program
 from studies.walks import rewritten
 
@@ -40,9 +41,13 @@ Row = dict[str, Any]
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     option_of = options_of("borders")
+    cells = {(name,): option_of("graph", name) for name in settings["graphs"]}
+    if settings["exports"]:
+        files = sorted(Path(settings["exports"]).glob("*.onnx"))
+        cells |= {(file.stem,): {"kind": "file", "name": file.stem, "path": str(file.resolve())} for file in files}
     with open_study("borders", settings) as study:
-        compared = partial(_difference, settings["walks"], settings["worst"], settings["seed"])
-        if rows := study.rows({(name,): option_of("graph", name) for name in settings["graphs"]}, compared, _logged):
+        compared = partial(_difference, settings)
+        if rows := study.rows(cells, compared, _logged):
             results = {name: row for (name,), row in rows.items()}
             write_results(RESULTS, Borders, results)
             RESULTS.with_name("table.md").write_text(_table(results))
@@ -55,53 +60,59 @@ def _logged(run: Run, key: tuple[str], row: Row) -> str:
     return f"{row['differs_percent']:.1f} %"
 
 
-def _difference(walks: Any, worst: int, seed: int, section: Any) -> Row:
+def _difference(settings: Any, section: Any) -> Row:
     """Compare a graph, and what drawn rewrites make of it."""
-    graph, rng = graph_of(section), np.random.default_rng(seed)
-    rewriter, cost_model = Rewriter(library.load().rules), PredictedCost(load(), dimensions=section.get("dimensions"))
-    comparer = Comparer(cost_model.dimensions, seed)
+    graph, rng = graph_of(section), np.random.default_rng(settings["seed"])
+    rewriter, walks = Rewriter(library.load().rules), settings["walks"]
+    config, dimensions = ProfileConfig(**settings["profile"]), section.get("dimensions")
 
-    def compared(graph: Graph) -> Comparison:
-        return comparer.compare(graph, partition(graph), cost_model)
-
-    original = compared(graph)
-    others = [compared(rewritten(rewriter, graph, walks["steps"], rng)) for _ in range(walks["number"])]
-    baseline = comparer.compare(graph, node_by_node(graph), cost_model)
+    graphs = [graph, *(rewritten(rewriter, graph, walks["steps"], rng) for _ in range(walks["number"]))]
+    runs = [(each, profiled(each, config, dimensions, settings["seed"])) for each in graphs]
+    shares = [_percent(each, run, partition(each)) for each, run in runs]
     return Difference(
-        price_ms=original.price_ms,
-        differs_percent=_percent(original),
-        node_by_node_percent=_percent(baseline),
-        rewritten_percent=[_percent(other) for other in others],
-        worst=_worst([original, *others], worst),
-        missing=dict(sum((each.missing for each in (original, *others)), Counter[str]())),
+        model_ms=runs[0][1].model_us / 1e3,
+        differs_percent=shares[0],
+        node_by_node_percent=_percent(graph, runs[0][1], node_by_node(graph)),
+        rewritten_percent=shares[1:],
+        worst=_worst(runs, settings["worst"]),
     ).to_json()
 
 
-def _percent(comparison: Comparison) -> float:
-    """Return the share that differs; nothing does in a graph that costs nothing."""
-    return round(100.0 * comparison.differing_ms / comparison.price_ms, _DECIMALS) if comparison.price_ms else 0.0
+def _percent(graph: Graph, run: Profiled, cut: Partition) -> float:
+    """Return the share of the time in kernels that compute nodes of several regions, or of none."""
+    placed = run.placed(graph, cut)
+    return round(100.0 * (placed.shared_us + placed.elsewhere_us) / run.model_us, _DECIMALS)
 
 
-def _worst(comparisons: Sequence[Comparison], number: int) -> list[RegionDifference]:
-    """Return the kinds of regions that differ, those that cost most first."""
-    kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[float]] = {}
-    for comparison in comparisons:
-        for region, ms, kernels in comparison.differences:
-            shares = kinds.setdefault((region, tuple(sorted(kernels.items()))), [])
-            shares.append(100.0 * ms / comparison.price_ms / len(comparisons))
+def _worst(runs: Sequence[tuple[Graph, Profiled]], number: int) -> list[KernelDifference]:
+    """Return the kinds of kernels that cross borders, those that cost most first."""
+    kinds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for graph, run in runs:
+        for kernel, nodes, us in _crossing(graph, run):
+            kinds[kernel, nodes].append(100.0 * us / run.model_us / len(runs))
     ordered = sorted(kinds.items(), key=lambda kind: (-sum(kind[1]), kind[0]))
     return [
-        RegionDifference(region, round(sum(shares), _DECIMALS), len(shares), dict(kernels))
-        for (region, kernels), shares in ordered[:number]
+        KernelDifference(kernel, nodes, round(sum(shares), _DECIMALS), len(shares))
+        for (kernel, nodes), shares in ordered[:number]
     ]
 
 
+def _crossing(graph: Graph, run: Profiled) -> Iterator[tuple[str, str, float]]:
+    """Yield the kernels that compute nodes of several regions: the operator, the nodes by region, and the time."""
+    cut = partition(graph)
+    for kernel, us in run.kernels:
+        regions = regions_of_kernel(graph, cut, kernel)
+        if len(regions) != 1 and not kernel.is_reorder:
+            parts = [" ".join(graph.nodes[i].op for i in region if i in kernel.nodes) for region in regions]
+            yield kernel.operator, " | ".join(parts), us
+
+
 def _table(results: dict[str, Row]) -> str:
-    header = ["graph", "price ms", "differs %", "rewritten, differs %", "node by node, differs %"]
+    header = ["graph", "model ms", "differs %", "rewritten, differs %", "node by node, differs %"]
     rows = [
         [
             name,
-            f"{row['price_ms']:.2f}",
+            f"{row['model_ms']:.2f}",
             f"{row['differs_percent']:.1f}",
             f"{fmean(row['rewritten_percent']):.1f}" if row["rewritten_percent"] else "",
             f"{row['node_by_node_percent']:.1f}",

@@ -1,178 +1,126 @@
 """The accuracy of prices that were learned without a family of models, on what was measured in it.
 
-    signatures = met_in("bert", families, rewrites, graphs)     # everything that BERT's graphs and rewrites consist of
-    found = errors(measured, predicted, rewrites, graphs, view_ms, noise)
+    found = errors(graphs, prices)                  # of the graphs of the family, by prices that have not seen it
     figures(pooled([found, found_elsewhere]))
 
-Three questions: is the price of a region right, is the sum over a graph, and is the *sign* right of what a rewrite
-changes, where that is more than noise? The last one is what a search lives on.
+Four questions: is the price of a region right, is that of a graph, is the *sign* right of what rewriting changes, where
+that is more than noise, and is the order of what may become of a graph? A search lives on the last two.
 
-Invariant: no region that occurs in a graph or rewrite of the family is among those that are learned from, whichever
-family it was met in first.
+A graph's time is that of a whole run, launches included. The reorders of the blocked layout, which are no region's, are
+taken as they were measured.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from rlflow.cost.predicted.noise import Noise
-from rlflow.cost.region_record import GraphRecord, RewriteRecord
+from rlflow.cost.region_record import GraphRecord
+from studies.prices.variants import ORIGINAL
 
-LEAST_REGION_MS = 0.02  # shorter regions are mostly noise: 35 % in the median
+LEAST_REGION_MS = 0.02  # shorter regions are mostly noise
 LEAST_GRAPH_MS = 0.2  # shorter graphs consist of such regions
+_LEAST_VARIANTS = 5  # of one graph, to be put in order
 _SIGMAS = 2.0
 
-Prices = Mapping[str, float]
-"""Milliseconds by signature."""
+RegionPrice = Callable[[str, GraphRecord], float]
+"""Milliseconds of the region of a signature in a graph."""
 
 
 class Change(NamedTuple):
-    """A rewrite's change of the price, measured and predicted, in milliseconds.
+    """What rewriting changes, measured and predicted, as shares of a graph's time; `noise` is one standard error."""
 
-    `noise_ms` is the standard error of the measured change, `told_noise_ms` that of the predicted one if regions were
-    wrong independently of each other.
-    """
-
-    real_ms: float
-    told_ms: float
-    noise_ms: float
-    told_noise_ms: float
+    real: float
+    told: float
+    noise: float
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Relative errors of regions and of graphs, and the changes of rewrites."""
+    """Relative errors of regions and of graphs, changes, and the rank correlations among the variants of one graph."""
 
     regions: list[float] = field(default_factory=list)
     graphs: list[float] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
+    ranks: list[float] = field(default_factory=list)
 
 
-def met_in(
-    family: str, families: Mapping[str, str], rewrites: Iterable[RewriteRecord], graphs: Iterable[GraphRecord]
-) -> set[str]:
-    """Return the signatures of all regions of a family: those met in it first, and those of its graphs and rewrites."""
-    first_met = {signature for signature, first in families.items() if first == family}
-    occurring = occurring_in(
-        (rewrite for rewrite in rewrites if rewrite.family == family),
-        (graph for graph in graphs if graph.family == family),
-    )
-    return (first_met | occurring) & families.keys()
-
-
-def occurring_in(rewrites: Iterable[RewriteRecord], graphs: Iterable[GraphRecord]) -> set[str]:
-    """Return the signatures of all regions of these rewrites and graphs."""
-    before_and_after = (signature for rewrite in rewrites for signature in (*rewrite.before, *rewrite.after))
-    return {*before_and_after, *(signature for graph in graphs for signature in graph.regions)}
-
-
-def errors(
-    measured: Prices,
-    predicted: Prices,
-    rewrites: Iterable[RewriteRecord],
-    graphs: Iterable[GraphRecord],
-    view_ms: float,
-    noise: Noise,
-) -> Errors:
-    """Compare predictions with measurements. Rewrites and graphs of which a region was not measured are left out."""
+def errors(graphs: Iterable[GraphRecord], price: RegionPrice, view_ms: float) -> Errors:
+    """Compare predictions with what was measured in these graphs."""
     found = Errors()
-    for signature, ms in measured.items():
-        if ms >= LEAST_REGION_MS:
-            found.regions.append(abs(predicted[signature] / ms - 1.0))
+    variants: defaultdict[tuple[str, str], list[tuple[GraphRecord, float]]] = defaultdict(list)
+    seen: set[tuple[str, float]] = set()
     for graph in graphs:
-        if graph.regions.keys() <= measured.keys():
-            real, told = (_total_ms(graph.regions, graph.views, p, view_ms) for p in (measured, predicted))
-            if real >= LEAST_GRAPH_MS:
-                found.graphs.append(abs(told / real - 1.0))
-    for rewrite in _distinct(rewrites):
-        change = _change(rewrite)
-        if change.keys() <= measured.keys():
-            totals = (_total_ms(change, rewrite.views, p, view_ms) for p in (measured, predicted))
-            found.changes.append(Change(*totals, *(_noise_ms(change, p, noise) for p in (measured, predicted))))
+        told_ms = {signature: price(signature, graph) for signature in graph.regions}
+        for signature, (_, ms) in graph.regions.items():
+            if ms >= LEAST_REGION_MS and (signature, graph.weights_mb) not in seen:
+                seen.add((signature, graph.weights_mb))
+                found.regions.append(abs(told_ms[signature] / ms - 1.0))
+        if graph.ms is not None and graph.ms >= LEAST_GRAPH_MS:
+            regions_ms = sum(time.times * told_ms[signature] for signature, time in graph.regions.items())
+            whole_ms = regions_ms + graph.views * view_ms + graph.reorders_ms
+            found.graphs.append(abs(whole_ms / graph.ms - 1.0))
+            variants[graph.configuration, graph.processor].append((graph, whole_ms))
+    for group in variants.values():
+        found.changes.extend(_changes(group))
+        found.ranks.extend(_rank(group))
     return found
+
+
+def _changes(group: Sequence[tuple[GraphRecord, float]]) -> Iterable[Change]:
+    original = next(((graph, told_ms) for graph, told_ms in group if graph.variant == ORIGINAL), None)
+    if original is None:
+        return
+    before, before_told_ms = original
+    for graph, told_ms in group:
+        if graph is not before:
+            assert graph.ms is not None
+            assert before.ms is not None
+            noise_ms = np.hypot(graph.sigma_ms or 0.0, before.sigma_ms or 0.0)
+            real_ms, told = graph.ms - before.ms, told_ms / before_told_ms - 1.0
+            yield Change(real_ms / before.ms, told, noise_ms / before.ms)
+
+
+def _rank(group: Sequence[tuple[GraphRecord, float]]) -> Iterable[float]:
+    """Yield the rank correlation of distinct variants, if there are enough of them that differ by more than noise."""
+    by_told = {told_ms: graph for graph, told_ms in group}
+    real = [graph.ms or 0.0 for graph in by_told.values()]
+    noise_ms = _SIGMAS * float(np.median([graph.sigma_ms or 0.0 for graph in by_told.values()]))
+    if len(by_told) >= _LEAST_VARIANTS and np.ptp(real) > 2 * noise_ms:
+        yield float(spearmanr(real, list(by_told)).statistic)
 
 
 def pooled(parts: Iterable[Errors]) -> Errors:
     """Return all errors together."""
     total = Errors()
     for part in parts:
-        total.regions.extend(part.regions)
-        total.graphs.extend(part.graphs)
-        total.changes.extend(part.changes)
+        for name, values in vars(part).items():
+            getattr(total, name).extend(values)
     return total
 
 
 def figures(found: Errors) -> dict[str, Any]:
-    """Return medians, 90 % quantiles and the share of right signs, each with its number of cases; without those that
-    have none."""
+    """Return medians, 90 % quantiles, the share of right signs and the median rank correlation, each with its number of
+    cases; without those that have none.
+    """
     content: dict[str, Any] = {}
     for name, values in (("regions", found.regions), ("graphs", found.graphs)):
         if values:
             median, p90 = np.quantile(values, (0.5, 0.9))
             content[name] = {"median": float(median), "p90": float(p90), "cases": len(values)}
-    clear = [change for change in found.changes if abs(change.real_ms) > _SIGMAS * change.noise_ms]
+    clear = [change for change in found.changes if abs(change.real) > _SIGMAS * change.noise]
     if clear:
-        content["rewrites"] = _of_changes(clear)
+        real, told, _ = np.array(clear).T
+        content["changes"] = {
+            "sign": float(np.mean(np.sign(real) == np.sign(told))),
+            "majority_sign": float(max(np.mean(real > 0), np.mean(real < 0))),
+            "cases": len(clear),
+        }
+    if found.ranks:
+        content["ranks"] = {"median": float(np.median(found.ranks)), "cases": len(found.ranks)}
     return content
-
-
-def taken(changes: Sequence[Change], sigmas: float) -> dict[str, Any]:
-    """Return what becomes of rewrites that are taken where the prediction saves more than so many standard errors.
-
-    `saved` is what those taken save together, as a share of what all rewrites save that save anything; `dearer` is the
-    share of those taken that cost more than their noise. Rewrites within noise are judged as well.
-    """
-    chosen = [c for c in changes if -c.told_ms > sigmas * c.told_noise_ms]
-    most_ms = -sum(min(0.0, c.real_ms) for c in changes)
-    dearer = sum(c.real_ms > _SIGMAS * c.noise_ms for c in chosen)
-    return {
-        "saved": -sum(c.real_ms for c in chosen) / most_ms if most_ms else 0.0,
-        "dearer": dearer / len(chosen) if chosen else 0.0,
-        "cases": len(chosen),
-    }
-
-
-def _of_changes(changes: Sequence[Change]) -> dict[str, Any]:
-    real, told, *_ = np.array(changes).T
-    rank = float(spearmanr(real, told).statistic) if len(changes) > 1 and np.ptp(real) and np.ptp(told) else 0.0
-    return {
-        "sign": float(np.mean(np.sign(real) == np.sign(told))),
-        "majority_sign": float(max(np.mean(real > 0), np.mean(real < 0))),
-        "spearman": rank,
-        "cases": len(changes),
-    }
-
-
-def with_measured(predicted: Prices, measured: Prices, signatures: Collection[str]) -> dict[str, float]:
-    """Return predictions, and measurements in the place of some."""
-    return {s: measured[s] if s in signatures else ms for s, ms in predicted.items()}
-
-
-def _distinct(rewrites: Iterable[RewriteRecord]) -> list[RewriteRecord]:
-    """Return one rewrite for each change: twelve layers that are alike do not count twelve times."""
-    seen: dict[Any, RewriteRecord] = {}
-    for rewrite in rewrites:
-        seen.setdefault((frozenset(_change(rewrite).items()), rewrite.views), rewrite)
-    return list(seen.values())
-
-
-def _change(rewrite: RewriteRecord) -> dict[str, int]:
-    """Return how many more regions there are of each signature after a rewrite; those that stay cancel."""
-    counts = Counter(rewrite.after)
-    counts.subtract(rewrite.before)
-    return {signature: count for signature, count in counts.items() if count}
-
-
-def _total_ms(regions: Mapping[str, int], views: int, prices: Prices, view_ms: float) -> float:
-    return sum(count * prices[signature] for signature, count in regions.items()) + views * view_ms
-
-
-def _noise_ms(change: Mapping[str, int], measured: Prices, noise: Noise) -> float:
-    """Return the standard error of a measured change: of one region always the same error, of others their own."""
-    return float(np.hypot.reduce([count * noise.sigma_ms(measured[s]) for s, count in change.items()] or [0.0]))

@@ -8,10 +8,9 @@ beside three baselines to data/results/price_model/metrics.json. The same region
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import xgboost
@@ -21,10 +20,11 @@ from tracking.run import numbers
 
 from rlflow.cli.progress import progress_bar
 from rlflow.cost.border_reorders import ReorderConfig
+from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import TREES, save
 from rlflow.cost.predicted.training import Forest, LearningConfig, Machine, Table, examples_of, learn
-from rlflow.cost.region_record import read_graphs, read_records, read_rewrites
+from rlflow.cost.region_record import read_graphs, read_records
 from rlflow.onnx_io.tree_ensemble import Tree
 from studies.price_model.documents import PriceModel
 from studies.price_model.models import Gathered, left_out
@@ -39,37 +39,40 @@ log = logging.getLogger(__name__)
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     with study_run("price_model", settings) as run:
-        records = list(read_records(Path(settings["regions"])))
-        log.info("%d measured regions", len(records))
-        machine = Machine(
-            median(record.probe_ms for record in records),
-            settings["view_us"] / 1e3,
-            ReorderConfig(**settings["reorders"]),
-        )
+        reader = FeatureReader()
+        records = read_records(Path(settings["regions"]))
         gathered = Gathered(
-            tuple(examples_of(records, machine.reorders)),
-            tuple(read_rewrites(Path(settings["rewrites"]))),
+            {record.signature: reader.features(record.graph, record.graph.order) for record in records},
             tuple(read_graphs(Path(settings["graphs"]))),
-            machine.view_ms,
         )
-        noise = Noise(**settings["noise"])
+        log.info("%d measured regions, %d graphs", len(gathered.regions), len(gathered.graphs))
         learned = partial(
             learn,
-            machine=machine,
-            noise=noise,
+            machines=machines(settings["processors"]),
+            reference=settings["reference"],
+            noise=Noise(**settings["noise"]),
             config=LearningConfig(**settings["learning"]),
             fit_trees=partial(boosted, settings=settings["trees"], seed=settings["seed"]),
         )
         with progress_bar("families left out") as on_progress:
-            results = left_out(gathered, learned, noise, settings["far"], on_progress)
+            results = left_out(gathered, learned, on_progress)
 
         folder = Path(settings["model"])
-        model = learned(gathered.examples).with_accuracy(results["models"]["predicted"]["all"])
-        save(folder, model.description, model.forest.trees, model.forest.base)
+        model = learned(list(examples_of(gathered.regions, gathered.graphs)))
+        accuracy = {name: of["all"] for name, of in results["models"]["predicted"].items()}
+        save(folder, model.with_accuracy(accuracy).description, model.forest.trees, model.forest.base)
         results["trees_bytes"] = (folder / TREES).stat().st_size
         write_results(RESULTS, PriceModel, results)
         run.log(0, numbers(results))
         run.artifact(RESULTS)
+
+
+def machines(processors: Mapping[str, Any]) -> dict[str, Machine]:
+    """Return the processors of the settings by name."""
+    return {
+        name: Machine(of["traits"], of["view_us"] / 1e3, of["pace_ms"], ReorderConfig(**of["reorders"]))
+        for name, of in processors.items()
+    }
 
 
 def boosted(table: Table, settings: dict[str, Any], seed: int) -> Forest:

@@ -3,6 +3,8 @@
 `describe` gives nodes a signature, by which a price is found again, and `extract` makes the graph that is timed.
 The MatMuls of all layers of a model have one signature, for as long as their shapes are equal, and are timed once.
 
+Of nodes that compute the same, the first stands for all.
+
 The invariant: fragments of one signature do the same work. Values of weights, names, ids and the order of commutative
 operands are no part of it; small constants are, because they may steer what ONNX Runtime fuses.
 """
@@ -16,6 +18,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from rlflow.cost.regions import first_twin, readers
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import INPUT, WEIGHT, Node, Ref
 from rlflow.ir.tensor_type import TensorType
@@ -73,20 +76,26 @@ def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
     reordering of a sum would be timed again, and a search would collect the luckiest timings.
     """
     inside = set(identifiers)
-    reads = Counter(ref for i in identifiers for ref in graph.nodes[i].inputs if ref and ref.node not in inside)
+    run = [i for i in identifiers if first_twin(graph, i) == i]
+    read = (_first(graph, ref) for i in run for ref in graph.nodes[i].inputs)
+    reads = Counter(ref for ref in read if ref and ref.node not in inside)
     digests: dict[int, str] = {}
-    for identifier in identifiers:
+    for identifier in run:
         node = graph.nodes[identifier]
-        operands = [_operand(graph, ref, digests, reads) for ref in node.inputs]
+        operands = [_operand(graph, _first(graph, ref), digests, reads) for ref in node.inputs]
         operator = OPERATORS.get(node.op)
         if operator is not None and operator.commutative and not node.is_opaque:
             operands.sort()
-        used = [i for i in range(len(node.types)) if leaves(graph, Ref(identifier, i), inside)]
+        used = [i for i in range(len(node.types)) if is_result(graph, Ref(identifier, i), inside)]
         payload = node.payload.digest if node.payload else ""
         content = (node.op, sorted(node.attributes.items()), operands, [str(t) for t in node.types], used, payload)
         digests[identifier] = _digest(repr(content))
     signature = _digest(repr((graph.header.opset, sorted(digests.values()))))
     return Fragment(signature, _in_words(graph, identifiers), tuple(identifiers))
+
+
+def _first(graph: Graph, ref: Ref | None) -> Ref | None:
+    return None if ref is None else Ref(first_twin(graph, ref.node), ref.index)
 
 
 def _operand(graph: Graph, ref: Ref | None, digests: Mapping[int, str], reads: Mapping[Ref, int]) -> str:
@@ -135,6 +144,11 @@ def leaves(graph: Graph, ref: Ref, inside: Collection[int]) -> bool:
     return any(ref in reader.inputs for reader in readers)
 
 
+def is_result(graph: Graph, ref: Ref, inside: Collection[int]) -> bool:
+    """Return True if a value is read outside the fragment, from whichever of the nodes that compute it."""
+    return ref in graph.outputs or not readers(graph, ref).issubset(inside)
+
+
 def extract(graph: Graph, fragment: Fragment) -> Graph:
     """Return the fragment as a graph; operands from outside become inputs, large weights get arbitrary values."""
     inside = set(fragment.nodes)
@@ -151,14 +165,16 @@ def extract(graph: Graph, fragment: Fragment) -> Graph:
                 inputs.append(identifier)
         return renamed[ref]
 
-    for identifier in fragment.nodes:
+    run = [i for i in fragment.nodes if first_twin(graph, i) == i]
+    for identifier in run:
         node = graph.nodes[identifier]
-        operands = tuple(None if r is None else renamed[r] if r.node in inside else outside(r) for r in node.inputs)
+        firsts = [_first(graph, ref) for ref in node.inputs]
+        operands = tuple(None if r is None else renamed[r] if r.node in inside else outside(r) for r in firsts)
         place = len(nodes)
         nodes[place] = node.with_inputs(operands)
         renamed.update({Ref(identifier, i): Ref(place, i) for i in range(len(node.types))})
-    values = [Ref(i, k) for i in fragment.nodes for k in range(len(graph.nodes[i].types))]
-    outputs = [renamed[v] for v in values if leaves(graph, v, inside)]
+    values = [Ref(i, k) for i in run for k in range(len(graph.nodes[i].types))]
+    outputs = [renamed[v] for v in values if is_result(graph, v, inside)]
     return make_graph(nodes, inputs, outputs, [f"output_{i}" for i in range(len(outputs))], graph.header)
 
 

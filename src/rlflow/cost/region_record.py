@@ -1,13 +1,12 @@
-"""Measured regions as lines of text: what a price model is trained on, and what a committed file of prices holds.
+"""Measured graphs and their regions as lines of text: what a price model is trained on.
 
-    write_records(Path("regions.jsonl.xz"), [RegionRecord(graph, signature, ms=1.8, sigma_ms=0.04, ...)])
-    [record.graph for record in read_records(Path("regions.jsonl.xz"))]
+    write_records(Path("regions.jsonl.xz"), [RegionRecord(graph, signature, "bert", "bert layers=2")])
+    write_records(Path("graphs.jsonl.xz"), [GraphRecord("original", "bert", "bert layers=2", ...)])
 
-Three kinds of lines, each in a file of its own, say what was measured and how it hangs together:
+Two kinds of lines, each in a file of its own, say what was measured:
 
-    RegionRecord     a region as a graph, with its milliseconds
-    RewriteRecord    by one rewrite these regions gave way to those
-    GraphRecord      a whole graph as the regions that it consists of
+    RegionRecord     a region as a graph
+    GraphRecord      a whole graph: what it took on a processor, and each of its regions in it
 
 Regions are named by their signatures (`cost.fragment.describe`). Of weights only types are kept, and the values where
 work depends on these: of small constants, which steer fusions, and of integers, which are indices.
@@ -21,10 +20,10 @@ import json
 import lzma
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -40,25 +39,12 @@ _ARBITRARY = "arbitrary"  # stands in the text for a weight of which only the ty
 
 @dataclass(frozen=True)
 class RegionRecord:
-    """A region as a graph by itself, and what it adds to a model that contains it.
-
-    `ms` is at the pace that all records of a file share, and `sigma_ms` is its standard error; `probe_ms` is what the
-    probe took beside it. `family` and `configuration` name the model of the zoo in which it was met first, or in a
-    rewritten variant of which.
-    """
+    """A region as a graph by itself. `family` and `configuration` name the model in which it was met first."""
 
     graph: Graph
     signature: str
-    ms: float
-    sigma_ms: float
-    probe_ms: float
     family: str
     configuration: str
-
-    def __post_init__(self) -> None:
-        for name in ("ms", "sigma_ms", "probe_ms"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ValueError(f"{name} is {getattr(self, name)} for the region {self.signature}")
 
     def to_json(self) -> dict[str, Any]:
         content = {name: value for name, value in vars(self).items() if name != "graph"}
@@ -66,51 +52,51 @@ class RegionRecord:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> RegionRecord:
-        figures = {name: value for name, value in content.items() if name not in ("graph", "values")}
-        return cls(graph=graph_from_json(content), **figures)
+        rest = {name: value for name, value in content.items() if name not in ("graph", "values")}
+        return cls(graph=graph_from_json(content), **rest)
 
 
-@dataclass(frozen=True)
-class RewriteRecord:
-    """One rewrite as the regions that it changed: those `before` it gave way to those `after` it, each by its
-    signature and as often as it occurs; `views` is the number of regions of mere views that it added, less those that
-    it removed. `rule` is the id of the rule.
-    """
+class RegionTime(NamedTuple):
+    """How often a graph has a region, and the milliseconds that it takes there each time."""
 
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    views: int
-    rule: str
-    family: str
-    configuration: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> RewriteRecord:
-        return cls(**{**content, "before": tuple(content["before"]), "after": tuple(content["after"])})
+    times: int
+    ms: float
 
 
 @dataclass(frozen=True)
 class GraphRecord:
-    """A whole graph: how often it has each region, by signature, and how many regions of mere views.
+    """A whole graph as it ran on a processor, and its regions by signature.
 
-    `variant` tells what became of the model by then: "original", or the name of the search that rewrote it.
+    - `variant`: what became of the model by then: "original", or the name of the search or walk that rewrote it.
+    - `weights_mb`: megabytes of weights that a run of the model reads, which tell how warm these are.
+    - `ms`, `sigma_ms`: end to end, and the standard error; none where regions were timed alone, outside of any graph.
+    - `reorders_ms`, `views`: milliseconds of reorders of the blocked layout, and the number of regions of mere views.
     """
 
-    regions: Mapping[str, int]
-    views: int
     variant: str
     family: str
     configuration: str
+    processor: str
+    weights_mb: float
+    regions: Mapping[str, RegionTime]
+    ms: float | None = None
+    sigma_ms: float | None = None
+    reorders_ms: float = 0.0
+    views: int = 0
+
+    def __post_init__(self) -> None:
+        times = [self.weights_mb, self.ms or 0.0, self.sigma_ms or 0.0, self.reorders_ms]
+        for value in (*times, *(time.ms for time in self.regions.values())):
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{value} is no time of {self.configuration}, {self.variant}")
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "regions": dict(sorted(self.regions.items()))}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> GraphRecord:
-        return cls(**{**content, "regions": dict(content["regions"])})
+        regions = {signature: RegionTime(*time) for signature, time in content["regions"].items()}
+        return cls(**{**content, "regions": regions})
 
 
 def graph_to_json(graph: Graph) -> dict[str, Any]:
@@ -187,13 +173,8 @@ def write_records(path: Path, records: Iterable[_Record]) -> None:
 
 
 def read_records(path: Path) -> Iterator[RegionRecord]:
-    """Yield the measured regions of a file; `InputError` naming the line that cannot be read."""
+    """Yield the regions of a file; `InputError` naming the line that cannot be read."""
     return _read(path, RegionRecord.from_json)
-
-
-def read_rewrites(path: Path) -> Iterator[RewriteRecord]:
-    """Yield the rewrites of a file; `InputError` naming the line that cannot be read."""
-    return _read(path, RewriteRecord.from_json)
 
 
 def read_graphs(path: Path) -> Iterator[GraphRecord]:

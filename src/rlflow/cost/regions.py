@@ -4,6 +4,8 @@ A region is a maximal set of nodes that ONNX Runtime *might* fuse with each othe
 left to ONNX Runtime itself, when the region is timed. So the cut must only never separate what would be fused. After a
 rewrite only regions that contain a changed node are new, and identical layers share their regions' prices.
 
+Nodes that compute the same from the same operands are in one region, since ONNX Runtime runs one of them.
+
 Three things are not regions' business, because ONNX Runtime decides them by looking at the whole model: which of
 several views in a row it merges, of which slices of one tensor it makes a Split (microseconds both), and between which
 convolutions it keeps its blocked layout (`cost/border_reorders.py`).
@@ -41,12 +43,14 @@ SUMS = _playing(Fusion.SUM)
 _TRANSPOSES = _playing(Fusion.TRANSPOSE)
 _PADS, _PADDED = _playing(Fusion.PAD), _playing(Fusion.PADDED)
 _PRODUCTS = _playing(Fusion.PRODUCT)
-_POINTWISE = _playing(Fusion.POINTWISE)
+POINTWISE = _playing(Fusion.POINTWISE)
 _SCALES = _playing(Fusion.SCALE)
 _GATES, _GATED = _playing(Fusion.GATE), _playing(Fusion.GATED)
 _REDUCTIONS = _playing(Fusion.REDUCTION)
 _NORMALISATIONS, _NORMALISED = _playing(Fusion.NORMALISATION), _playing(Fusion.NORMALISED)
 _BEFORE_POINTWISE = _playing(Fusion.POINTWISE | Fusion.PRODUCT | Fusion.REDUCTION | Fusion.ACTIVATED)
+
+_DRAWING = registry.having(lambda traits: traits.draws_numbers)
 
 Region = tuple[int, ...]
 
@@ -76,7 +80,7 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
     """Return the partition of a graph from its parent's: only regions next to the change are cut again."""
     near = set(change.touched)
     for identifier in change.touched:
-        near.update(graph.nodes[identifier].sources, graph.consumers[identifier])
+        near.update(graph.nodes[identifier].sources, graph.consumers[identifier], twins(graph, identifier))
     near.update(change.removed)
     affected = {parent.region_of[i] for i in near if i in parent.region_of}
     affected |= {
@@ -93,6 +97,7 @@ def concerned(partition: Partition, graph: Graph, edit: Preview) -> set[int]:
         if not _is_read_as_before(partition, graph, edit, identifier):
             near.update((identifier, *_sums_after(graph, identifier)))
     near.update(_rescaled(graph, edit.readers))
+    near.update(_twins_after(graph, edit))
     return {i for identifier in near for i in partition.region_of[identifier]}
 
 
@@ -120,6 +125,51 @@ def disturbed(graph: Graph, change: Change) -> Iterator[int]:
     yield from _rescaled(graph, change.touched)
     for identifier in change.touched:
         yield from _sums_after(graph, identifier)
+        yield from twins(graph, identifier)
+
+
+def twins(graph: Graph, identifier: int) -> list[int]:
+    """Return the other nodes that compute the same from the same operands; none of an output of the model."""
+    return _twins(graph, identifier, graph.nodes[identifier].inputs)
+
+
+def first_twin(graph: Graph, identifier: int) -> int:
+    """Return the node that stands for all that compute the same."""
+    return min((identifier, *twins(graph, identifier)))
+
+
+def readers(graph: Graph, ref: Ref) -> set[int]:
+    """Return the nodes that read a value, from whichever of the nodes that compute it, each by its first twin."""
+    found: set[int] = set()
+    for identifier in (ref.node, *twins(graph, ref.node)):
+        value = Ref(identifier, ref.index)
+        found.update(first_twin(graph, c) for c in graph.consumers[identifier] if value in graph.nodes[c].inputs)
+    return found
+
+
+def _twins(graph: Graph, identifier: int, operands: tuple[Ref | None, ...]) -> list[int]:
+    """Do the same for a node that reads these operands."""
+    node = graph.nodes[identifier]
+    if identifier in graph.output_nodes or node.op in _DRAWING:
+        return []
+    readers = min((graph.consumers[ref.node] for ref in operands if ref is not None), key=len, default=())
+    return [
+        i
+        for i in readers
+        if i != identifier
+        and graph.nodes[i].signature == node.signature
+        and graph.nodes[i].inputs == operands
+        and i not in graph.output_nodes
+    ]
+
+
+def _twins_after(graph: Graph, edit: Preview) -> Iterator[int]:
+    """List the nodes that compute the same as a reader, once it reads other operands."""
+    for identifier in edit.readers:
+        node = edit.added.get(identifier) or graph.nodes[identifier]
+        operands = tuple(None if ref is None else edit.substitution.get(ref, ref) for ref in node.inputs)
+        if all(ref is None or ref.node in graph.nodes for ref in operands):
+            yield from _twins(graph, identifier, operands)
 
 
 def _sums_after(graph: Graph, identifier: int) -> list[int]:
@@ -203,10 +253,11 @@ def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
         return i
 
     for identifier in ordered:
-        for source in graph.nodes[identifier].sources:
-            if source in rank and _may_fuse(graph, source, graph.nodes[identifier]):
-                first, second = sorted((root(source), root(identifier)), key=rank.__getitem__)
-                parent[second] = first
+        node = graph.nodes[identifier]
+        fused = [s for s in node.sources if s in rank and _may_fuse(graph, s, node)]
+        for source in (*fused, *(twin for twin in twins(graph, identifier) if twin in rank)):
+            first, second = sorted((root(source), root(identifier)), key=rank.__getitem__)
+            parent[second] = first
     members: dict[int, list[int]] = {}
     for identifier in ordered:
         members.setdefault(root(identifier), []).append(identifier)
@@ -224,8 +275,8 @@ def _may_fuse(graph: Graph, producer: int, second: Node) -> bool:
     if second.op in _NORMALISATIONS:
         return first.op in _NORMALISED
     if second.op in _REDUCTIONS:
-        return first.op in _POINTWISE
-    if second.op not in _POINTWISE or not _stays_local(graph, producer, second):
+        return first.op in POINTWISE
+    if second.op not in POINTWISE or not _stays_local(graph, producer, second):
         return False
     return first.op in _BEFORE_POINTWISE
 

@@ -59,7 +59,7 @@ class _Exporter:
         self.body = self.proto.graph
         self.names: dict[Ref, str] = {}
         self.bound: dict[str, Ref] = {}
-        self.inner = set(_names_in_subgraphs(graph))
+        self.inner = set(names_in_subgraphs(graph))
         self.reserved = self.inner | set(_reserved_names(graph, self.body))
         self.taken: set[str] = {i.name for i in (*self.body.input, *self.body.output)}
         self.parameters: dict[tuple[str, tuple[int, ...], bytes], str] = {}
@@ -249,7 +249,7 @@ def _reserved_names(graph: Graph, body: onnx.GraphProto) -> Iterator[str]:
         yield from node.names
 
 
-def _names_in_subgraphs(graph: Graph) -> Iterator[str]:
+def names_in_subgraphs(graph: Graph) -> Iterator[str]:
     """Names that no outer value may take, as the order of nodes decides whether the subgraph would see it."""
     for node in graph.nodes.values():
         if isinstance(node.payload, OpaquePayload):

@@ -12,6 +12,7 @@ The invariant: the graph computes what the model computes, and exports to it aga
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -47,6 +48,7 @@ from rlflow.onnx_io.shapes.inference import (
 from rlflow.onnx_io.values import OperatorNode, Values
 from rlflow.ops import registry
 from rlflow.ops.schema import Operator
+from rlflow.ops.weights import weights_mb
 
 _MOST_FILLED = 2**28
 """Elements: a constant is evaluated when an expression of it is exported, which must not fill the memory."""
@@ -103,7 +105,8 @@ class _Importer:
             outputs = [self.values[o.name] for o in proto.output]
         except KeyError as error:
             raise ModelFormatError(f"its output {error} is computed by no node") from None
-        return make_graph(self.values.nodes, inputs, outputs, [o.name for o in proto.output], self.header)
+        graph = make_graph(self.values.nodes, inputs, outputs, [o.name for o in proto.output], self.header)
+        return replace(graph, header=replace(self.header, weights_mb=weights_mb(graph)))
 
     def _add_input(self, value: onnx.ValueInfoProto, default: onnx.TensorProto | None) -> int:
         """An input with a default may be given another value when the model runs: it is no weight."""

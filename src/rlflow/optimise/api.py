@@ -15,6 +15,7 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.measured import MeasuredCost, measured
 from rlflow.cost.models import COST_MODELS
+from rlflow.cost.predicted.cost import HERE
 from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.report import EquivalenceReport
@@ -63,6 +64,8 @@ INTERRUPTED_UNTIMED = "interrupted: equal within rounding, not timed"
 INTERRUPTED_TIMING = "interrupted: equal within rounding, timed too briefly to tell if it is faster"
 
 T = TypeVar("T")
+
+PREDICTED = "predicted"
 
 
 @dataclass(frozen=True)
@@ -296,7 +299,8 @@ def _cost_model(given: str | CostModel, context: CostContext) -> CostModel:
         return given
     if given == MEASURED:
         return _priced_here(partial(measured, timer=time_batch_apart), context)
-    return _priced_here(COST_MODELS.get(given), replace(context, settings={}))
+    settings = {"processor": HERE} if given == PREDICTED else {}
+    return _priced_here(COST_MODELS.get(given), replace(context, settings=settings))
 
 
 def _priced_here(factory: Callable[[CostContext], T], context: CostContext) -> T:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,8 @@ from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 
 _PROCESSOR_FIELDS = ("model name", "cpu family", "model", "stepping", "cache size")
 _KEY_DIGITS = 12
+_TRADEMARKS = re.compile(r"\((R|TM)\)|Processor|CPU|@.*GHz")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 @dataclass(frozen=True)
@@ -46,14 +49,47 @@ def fingerprint(threads: int) -> HardwareFingerprint:
     )
 
 
+def processor_name() -> str:
+    """Return a short name of the processor: "amd-epyc-25-17" by its name, family and model."""
+    fields = [_cpuinfo().get(field, "") for field in ("model name", "cpu family", "model")]
+    text = _TRADEMARKS.sub(" ", " ".join(fields) if any(fields) else _cpu_model())
+    return "-".join(re.findall(r"[a-z0-9.]+", text.lower()))
+
+
+def processor_traits() -> dict[str, float]:
+    """Return megabytes of the caches, that of a core (`l2_mb`) and the last one (`cache_mb`), and 1 where a processor
+    has AVX-512 and AMX; outside Linux those of a common one.
+    """
+    sizes = {_read(place / "level"): _read(place / "size") for place in sorted(_CACHES.glob("index*"))}
+    last = max(sizes, default="")
+    flags = set(_cpuinfo().get("flags", "").split())
+    return {
+        "l2_mb": _megabytes(sizes.get("2", ""), 1.0),
+        "cache_mb": _megabytes(sizes.get(last, ""), 32.0),
+        "avx512": float("avx512f" in flags),
+        "amx": float("amx_tile" in flags),
+    }
+
+
+def _read(path: Path) -> str:
+    return path.read_text().strip() if path.is_file() else ""
+
+
+def _megabytes(size: str, unknown: float) -> float:
+    number = size.removesuffix("K")
+    return int(number) / 1024 if number.isdecimal() else unknown
+
+
 @cache
+def _cpuinfo() -> dict[str, str]:
+    """Return what Linux says of the first processor, nothing elsewhere."""
+    first = _read(Path("/proc/cpuinfo")).split("\n\n")[0]
+    fields = (line.split(":", 1) for line in first.splitlines() if ":" in line)
+    return {name.strip(): value.strip() for name, value in fields}
+
+
 def _cpu_model() -> str:
     """Describe the processor; family, model and stepping belong to it, since virtual machines often hide its name."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if not cpuinfo.is_file():
-        return platform.processor() or platform.machine()
-    first = cpuinfo.read_text().split("\n\n")[0]
-    fields = dict(line.split(":", 1) for line in first.splitlines() if ":" in line)
-    named = {name.strip(): value.strip() for name, value in fields.items()}
+    named = _cpuinfo()
     parts = [named[field] for field in _PROCESSOR_FIELDS if field in named]
-    return " / ".join(parts) or platform.machine()
+    return " / ".join(parts) or platform.processor() or platform.machine()

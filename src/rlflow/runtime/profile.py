@@ -1,83 +1,123 @@
-"""The kernels that a model runs as, with the time of each, as ONNX Runtime's own profile tells them.
+"""The time that each kernel of a model takes inside the model, from ONNX Runtime's own profiles.
 
-    for kernel, us in profile(model, draw_inputs(model, rng))[-1]:
-        kernel.operator, kernel.results         # "Gemm", ("float[128, 2304]",)
+    kernel_us, model_us = profile(fused_model(model), draw_inputs(model, rng), ProfileConfig())
+    kernel_us[3]                    # of the fourth node of the fused model
 
-ONNX Runtime chooses the kernels when it has seen the whole model, so only its profile says what runs, and what that
-takes with warm and cold memory as it is inside the model. The profile itself costs some microseconds a kernel.
+Only a profile knows how warm the weights and the values of a kernel are where it runs. It costs time itself, about 3 us
+a kernel. So every session that writes one has a twin that does not, and what the first takes longer is taken off its
+kernels, from each the same. So the kernels' times add up to the model's, launches included.
+
+Invariant: the times have the order of the nodes, and no kernel takes less than nothing.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnxruntime as ort
 from onnx import ModelProto
 
+from rlflow.errors import InputError
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import Setting, open_session, run
+from rlflow.runtime.session import open_session, run
 
-_KERNEL, _MODEL = "_kernel_time", "model_run"
-
-
-class Kernel(NamedTuple):
-    """An operator as it runs: its name, and the types and shapes of its operands and results in words."""
-
-    operator: str
-    operands: tuple[str, ...]
-    results: tuple[str, ...]
+_KERNEL, _MODEL, _NAME = "_kernel_time", "model_run", "kernel_{}"
+_QUIET = 0.25
+"""Quantile of a session's runs: noise adds time, and a quarter of them is quiet at most times."""
+_ROUNDED_US = 0.5
+"""A profile has whole microseconds, cut off."""
 
 
-class KernelTime(NamedTuple):
-    """A kernel and its microseconds in one run."""
+@dataclass(frozen=True)
+class ProfileConfig:
+    """`sessions` of each kind, and `runs` in each after one that warms it; fewer where they take over `time_cap_s`."""
 
-    kernel: Kernel
-    us: float
+    sessions: int = 2
+    runs: int = 10
+    time_cap_s: float = 2.0
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("sessions", "runs", "threads"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; a profile needs at least 1")
 
 
-def profile(
-    model: ModelProto | Path,
-    inputs: Mapping[str, np.ndarray],
-    *,
-    setting: Setting = "deployed",
-    threads: int = 1,
-    runs: int = 1,
-) -> list[list[KernelTime]]:
-    """Run `model` several times; return for each run the kernels in their order, none of them those of a body.
+class Profile(NamedTuple):
+    """Microseconds of each kernel (kernels,), of the whole model as it runs without a profile, and their error."""
+
+    kernel_us: np.ndarray
+    model_us: float
+    sigma_us: float
+
+
+def profile(fused: ModelProto, inputs: Mapping[str, np.ndarray], config: ProfileConfig = ProfileConfig()) -> Profile:
+    """Time the kernels of a model that ONNX Runtime has fused already: each node of it is one.
 
     Raises `RLFlowError` when ONNX Runtime refuses the model, or stops.
     """
+    named = ModelProto()
+    named.CopyFrom(fused)
+    for place, node in enumerate(named.graph.node):
+        node.name = _NAME.format(place)
+    kernel_us, model_us = [], []
+    for _ in range(config.sessions):
+        model_us.append(_plain_us(open_session(named, "as_written", config.threads), inputs, config))
+        kernel_us.append(_profiled_us(named, inputs, config))
+    whole_us = float(np.mean(model_us))
+    sigma_us = float(np.std(model_us)) / math.sqrt(max(config.sessions - 1, 1))
+    return Profile(_adding_up_to(whole_us, np.mean(kernel_us, axis=0)), whole_us, sigma_us)
+
+
+def _plain_us(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray], config: ProfileConfig) -> float:
+    return float(np.quantile(_runs_us(session, inputs, config), _QUIET))
+
+
+def _profiled_us(model: ModelProto, inputs: Mapping[str, np.ndarray], config: ProfileConfig) -> np.ndarray:
     with scratch_folder() as folder:
-        session = open_session(model, setting, threads, profile_prefix=str(folder / "profile"))
-        for _ in range(runs):
-            run(session, inputs)
+        session = open_session(model, "as_written", config.threads, profile_prefix=str(folder / "profile"))
+        _runs_us(session, inputs, config)
         events = json.loads(Path(session.end_profiling()).read_text())
-    return _by_run(events)
+    times = _by_run(events, len(model.graph.node))[1:]
+    quiet: np.ndarray = np.quantile(times, _QUIET, axis=0)
+    return quiet
 
 
-def _by_run(events: list[dict[str, Any]]) -> list[list[KernelTime]]:
-    """Sort events by the run in which they begin. Times are whole microseconds, and a kernel may take none."""
-    kernels = sorted((e for e in events if e["name"].endswith(_KERNEL)), key=lambda e: (e["ts"], -e["dur"]))
-    starts = sorted(e["ts"] for e in events if e["name"] == _MODEL)
-    runs: list[list[dict[str, Any]]] = [[] for _ in starts]
-    for event in kernels:
-        runs[bisect_right(starts, event["ts"]) - 1].append(event)
-    return [list(_outermost(run)) for run in runs]
+def _runs_us(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray], config: ProfileConfig) -> list[float]:
+    """Run once to warm the session, then at least twice, and return what these runs took."""
+    run(session, inputs)
+    began = time.perf_counter()
+    times: list[float] = []
+    while len(times) < config.runs and (len(times) < 2 or time.perf_counter() - began < config.time_cap_s):
+        start = time.perf_counter()
+        run(session, inputs)
+        times.append((time.perf_counter() - start) * 1e6)
+    return times
 
 
-def _outermost(kernels: Iterable[dict[str, Any]]) -> Iterator[KernelTime]:
-    """Yield kernels in the order in which they begin, without those inside of another one: of a loop's body."""
-    outer: dict[str, Any] | None = None
-    for event in kernels:
-        if outer is None or event["ts"] >= outer["ts"] + outer["dur"]:
-            outer, told = event, event["args"]
-            kernel = Kernel(told["op_name"], _in_words(told["input_type_shape"]), _in_words(told["output_type_shape"]))
-            yield KernelTime(kernel, event["dur"])
+def _by_run(events: list[dict[str, Any]], kernels: int) -> np.ndarray:
+    """Return microseconds (runs, kernels). What runs in the body of a kernel is part of it already, and has no name."""
+    starts = sorted(event["ts"] for event in events if event["name"] == _MODEL)
+    times = np.zeros((len(starts), kernels))
+    places = {_NAME.format(place) + _KERNEL: place for place in range(kernels)}
+    for event in events:
+        if event["name"] in places:
+            times[bisect_right(starts, event["ts"]) - 1, places[event["name"]]] += event["dur"] + _ROUNDED_US
+    return times
 
 
-def _in_words(values: list[dict[str, list[int]]]) -> tuple[str, ...]:
-    return tuple(f"{dtype}{shape}" for value in values for dtype, shape in value.items())
+def _adding_up_to(total: float, times: np.ndarray) -> np.ndarray:
+    """Take the same off each time, or add it, so that they add up; none gets negative."""
+    low, high = -total, float(times.max(initial=0.0))
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(times - middle, 0.0).sum() > total else (low, middle)
+    return np.maximum(times - high, 0.0)

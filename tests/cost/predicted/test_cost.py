@@ -1,23 +1,23 @@
-"""Predicted cost: a function of the graph alone, searches that repeat, measured prices in place of predicted ones."""
+"""Predicted cost: a function of the graph alone, searches that repeat, processors."""
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from support.cost_graphs import graph, weight
-from support.price_models import drawn_model, regions_of
+from support.price_models import PACES, PROCESSOR, drawn_model, regions_of
 from support.searches import SEARCHING, make
 
 from rlflow.cost.base import CostContext, far_share, local
-from rlflow.cost.fragment import describe
 from rlflow.cost.models import COST_MODELS
-from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
+from rlflow.cost.predicted.cost import HERE, PredictedConfig, PredictedCost
 from rlflow.cost.predicted.price_model import PriceModel, load
-from rlflow.cost.price_list import Price, PriceList
 from rlflow.cost.regions import partition
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.hardware import processor_traits
 from rlflow.runtime.session import SETTINGS
 
 
@@ -52,7 +52,7 @@ def test_the_price_of_a_graph_is_the_sum_over_its_regions(bert, model) -> None:
 
 def test_a_view_costs_a_launch_whatever_its_size(model) -> None:
     g = graph([("Relu", "x", "r"), ("Flatten", "r", "y", {"axis": 1})], {"x": (2, 512, 1024)}, {"y": (2, 2**19)})
-    assert PredictedCost(model).region_ms(g, (g.order[-1],)) == model.description.view_ms
+    assert PredictedCost(model).region_ms(g, (g.order[-1],)) == PROCESSOR.view_ms
 
 
 def test_a_slower_machine_has_longer_prices_in_the_same_ratios(bert, model) -> None:
@@ -62,33 +62,7 @@ def test_a_slower_machine_has_longer_prices_in_the_same_ratios(bert, model) -> N
         assert slow.region_ms(g, region) == 4.0 * usual.region_ms(g, region)
 
 
-def listed(g, model, ms: float = 7.0) -> tuple[PriceList, tuple[int, ...]]:
-    """A list with a price of the graph's largest region."""
-    region = max(partition(g).regions, key=len)
-    prices = PriceList("here", "this machine", probe_ms=model.description.probe_ms)
-    prices.add("deployed", describe(g, region).signature, Price(ms, "the region"))
-    return prices, region
-
-
-def test_a_measured_region_has_its_measured_price(bert, model) -> None:
-    g = bert()
-    prices, region = listed(g, model)
-    predicts, knows = PredictedCost(model), PredictedCost(model, prices=prices)
-    assert knows.region_ms(g, region) == 7.0 != predicts.region_ms(g, region)
-    others = [r for r in partition(g).regions if describe(g, r).signature != describe(g, region).signature]
-    assert others
-    assert all(knows.region_ms(g, other) == predicts.region_ms(g, other) for other in others)
-
-
-def test_measured_prices_are_brought_to_the_pace_of_predictions(bert, model) -> None:
-    """The list was taken while the probe took twice as long, and the machine is told to be three times as slow."""
-    g = bert()
-    prices, region = listed(g, model)
-    prices.probe_ms = 2.0 * model.description.probe_ms
-    assert PredictedCost(model, PredictedConfig(pace=3.0), prices=prices).region_ms(g, region) == 7.0 * 3.0 / 2.0
-
-
-def test_far_regions_are_those_unlike_all_that_was_learned_until_they_are_measured(bert, model) -> None:
+def test_far_regions_are_those_unlike_all_that_was_learned(bert, model) -> None:
     g, other = bert(), bert(hidden=256, intermediate=1024)
     assert PredictedCost(model).far(g) == []
     far = PredictedCost(model).far(other)
@@ -96,10 +70,33 @@ def test_far_regions_are_those_unlike_all_that_was_learned_until_they_are_measur
     assert far_share(PredictedCost(model), g) == 0.0
     assert far_share(PredictedCost(model), other) == len(far) / len(partition(other).regions) < 1.0
     assert far == sorted(far)
-    prices = PriceList("here", "this machine", probe_ms=1.0)
-    for region in far:
-        prices.add("deployed", describe(other, region).signature, Price(1.0, ""))
-    assert PredictedCost(model, prices=prices).far(other) == []
+
+
+def test_weights_are_warm_in_a_small_model_and_the_graph_says_so(bert, model) -> None:
+    """The price is that of the model that the graph came from: rewriting does not change it."""
+    g = bert()
+    cold = replace(g, header=replace(g.header, weights_mb=1e3))
+    cost = PredictedCost(model)
+    assert cost.runtime_ms(g) < cost.runtime_ms(cold)
+    assert PredictedCost(model).runtime_ms(cold) == cost.runtime_ms(cold), "nothing is remembered of the other"
+
+
+def test_prices_are_those_of_a_processor_that_the_model_knows(bert, model) -> None:
+    known = {"drawn": PROCESSOR, "slow": replace(PROCESSOR, physics={name: 2 * ms for name, ms in PACES.items()})}
+    both = PriceModel(replace(model.description, processors=known), model._trees)
+    usual, named, slow = (PredictedCost(both, PredictedConfig(processor=p)) for p in (None, "drawn", "slow"))
+    g = bert()
+    assert usual.runtime_ms(g) == named.runtime_ms(g) < slow.runtime_ms(g)
+    with pytest.raises(InputError, match="no processor 'fast': choose here or one of drawn, slow"):
+        PredictedCost(both, PredictedConfig(processor="fast"))
+
+
+def test_the_processor_here_is_the_one_most_like_this_machine(model) -> None:
+    """Another one has instructions and caches that no machine has."""
+    here = replace(PROCESSOR, traits=processor_traits())
+    other = replace(PROCESSOR, traits={"l2_mb": 512.0, "cache_mb": 1e5, "avx512": 0.5, "amx": 0.5})
+    both = PriceModel(replace(model.description, processors={"other": other, "drawn": here}), model._trees)
+    assert PredictedCost(both, PredictedConfig(processor=HERE)).processor is here
 
 
 def test_dynamic_dimensions_are_priced_at_the_sizes_given(bert, model) -> None:
@@ -153,7 +150,7 @@ def test_settings_that_make_no_sense_are_refused(settings) -> None:
 
 
 def test_an_unknown_setting_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no setting 'speed': choose from pace"):
+    with pytest.raises(InputError, match=r"no setting 'speed': choose from processor, pace"):
         COST_MODELS.get("predicted")(CostContext(settings={"speed": 1}))
 
 

@@ -12,13 +12,14 @@ from rlflow.cost.predicted.physics import TERMS, fit, milliseconds, terms
 def test_the_terms_of_a_product_with_a_bias_by_hand() -> None:
     nodes = [("MatMul", "x w", "u"), ("Add", "u b", "y")]
     g = graph(nodes, {"x": (6, 4)}, {"y": (6, 16)}, {"w": weight(4, 16), "b": weight(16)})
-    work = terms(FeatureReader().features(g, g.order))
+    work = terms(FeatureReader().features(g, g.order), cold=1.0)
     assert {name: amount for name, amount in work.items() if amount} == {
         "region": 1,
         "launches": 2,
         "border values": 2,
         "border bytes": pytest.approx((24 + 96) * 4e-6),
         "weight bytes": pytest.approx((64 + 16) * 4e-6),
+        "cold weight bytes": pytest.approx((64 + 16) * 4e-6),
         "inside bytes": pytest.approx(96 * 4e-6),
         "packed product flops": pytest.approx(2 * 6 * 16 * 4 * 1e-6),
         "elements": pytest.approx(96e-6),
@@ -27,7 +28,7 @@ def test_the_terms_of_a_product_with_a_bias_by_hand() -> None:
 
 def test_every_region_has_every_term(bert) -> None:
     for region in regions_of([bert(layers=1)]).values():
-        assert tuple(terms(FeatureReader().features(region, region.order))) == TERMS
+        assert tuple(terms(FeatureReader().features(region, region.order), cold=1.0)) == TERMS
 
 
 def test_a_fit_finds_the_paces_that_made_the_times() -> None:
@@ -41,7 +42,7 @@ def test_a_fit_finds_the_paces_that_made_the_times() -> None:
 
 def test_no_work_makes_a_region_faster(bert) -> None:
     """Times that fall with the work: coefficients stay at 0 and above, where plain least squares would go below."""
-    work = [terms(e.features) for e in examples(regions_of([bert(layers=1)]), lambda _: 1.0)]
+    work = [terms(e.features, cold=1.0) for e in examples(regions_of([bert(layers=1)]), lambda _: 1.0)]
     ms = [1.0 / (1.0 + entry["border bytes"]) for entry in work]
     assert min(fit(work, ms).values()) >= 0
 

@@ -2,14 +2,24 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from support.price_models import PACES, drawn_description, drawn_model, drawn_trees, examples, regions_of
+from support.price_models import (
+    PACES,
+    PLACE,
+    PROCESSOR,
+    drawn_description,
+    drawn_model,
+    drawn_trees,
+    examples,
+    regions_of,
+)
 
 from rlflow.cost.predicted import physics, price_model
 from rlflow.cost.predicted.features import Features
-from rlflow.cost.predicted.price_model import DESCRIPTION, TREES, PriceModel, assembled, log_ratio, read, save
+from rlflow.cost.predicted.price_model import DESCRIPTION, TREES, Place, PriceModel, assembled, log_ratio, read, save
 from rlflow.errors import PriceError
 from rlflow.onnx_io.tree_ensemble import Tree
 
@@ -27,19 +37,19 @@ def model(bert) -> PriceModel:
 
 def test_a_region_has_one_price_alone_and_in_a_batch(model, regions) -> None:
     """To the last bit, and not vacuous: nearly all regions have prices of their own."""
-    together = model.ms(regions)
-    assert [model.ms([features])[0] for features in regions] == together
-    assert model.ms(regions[::-1])[::-1] == together
+    together = model.ms(regions, PLACE)
+    assert [model.ms([features], PLACE)[0] for features in regions] == together
+    assert model.ms(regions[::-1], PLACE)[::-1] == together
     assert len(set(together)) > 0.8 * len(regions) > 10
-    assert model.ms([]) == []
+    assert model.ms([], PLACE) == []
 
 
 def test_the_trees_correct_physics_by_a_factor(regions) -> None:
     """A single leaf of log 2 doubles every price, but for the microsecond on both sides of the ratio."""
     description = drawn_description(regions)
     doubled = assembled(description, [Tree([0], [log_ratio(0.003, 0.001)], [-1], [-1])], base=0.0)
-    for features, ms in zip(regions, doubled.ms(regions), strict=True):
-        plain = physics.milliseconds(PACES, physics.terms(features))
+    for features, ms in zip(regions, doubled.ms(regions, PLACE), strict=True):
+        plain = physics.milliseconds(PACES, physics.terms(features, cold=1.0))
         assert ms == pytest.approx(2 * plain + 0.001, rel=1e-6, abs=1e-6)  # the leaf is a float32, prices are rounded
 
 
@@ -49,7 +59,7 @@ def test_a_model_that_is_written_reads_back_the_same(regions, tmp_path) -> None:
     save(tmp_path, description, trees, base=0.5)
     found = read(tmp_path)
     assert found.description == description
-    assert found.ms(regions) == assembled(description, trees, base=0.5).ms(regions)
+    assert found.ms(regions, PLACE) == assembled(description, trees, base=0.5).ms(regions, PLACE)
 
 
 def test_equal_models_are_equal_files(regions, tmp_path) -> None:
@@ -89,7 +99,7 @@ def changed(**entries: object) -> Callable[[Path], None]:
             rf"{TREES} is not the file that {DESCRIPTION} describes",
         ),
         (changed(version=price_model.VERSION + 1), "made for other features than those of this library"),
-        (changed(physics=dict(list(PACES.items())[1:])), "made for other features"),
+        (changed(processors={"drawn": {**asdict(PROCESSOR), "physics": {"launches": 1.0}}}), "made for other features"),
         (changed(ranges={"bytes nowhere": [0, 1]}), "made for other features"),
     ],
     ids=["missing", "damaged", "other trees", "another version", "other terms", "other numbers"],
@@ -100,6 +110,14 @@ def test_a_model_that_does_not_fit_is_refused(written: Path, damage: Callable[[P
     damage(written)
     with pytest.raises(PriceError, match=reason):
         read(written)
+
+
+@pytest.mark.parametrize(
+    ("weights_mb", "cold"), [(0.0, 0.0), (16.0, 0.0), (32.0, 0.5), (64.0, 1.0), (1e3, 1.0), (None, 1.0)]
+)
+def test_weights_are_cold_where_the_cache_does_not_hold_them(weights_mb, cold) -> None:
+    """Of a cache of 32 MB; where it is not known how many weights there are, they are cold."""
+    assert Place.of(PROCESSOR, weights_mb).cold == cold
 
 
 def test_what_was_measured_is_not_strange_and_what_is_larger_is(bert) -> None:

@@ -2,22 +2,22 @@
 
 import numpy as np
 import pytest
-from support.cost_graphs import graph, weight
-from support.price_models import PACES, examples, one_leaf, one_stump, regions_of
+from support.price_models import PACES, PLACE, TRAITS, examples, one_leaf, one_stump, regions_of
 
 from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.predicted import physics
 from rlflow.cost.predicted.features import Features
 from rlflow.cost.predicted.noise import Noise
+from rlflow.cost.predicted.price_model import Place
 from rlflow.cost.predicted.training import LearningConfig, Machine, examples_of, learn
-from rlflow.cost.region_record import RegionRecord
+from rlflow.cost.region_record import GraphRecord, RegionTime
 from rlflow.errors import InputError
 
 NOISE, CONFIG = Noise(0.025, 1.5), LearningConfig(least_regions=2)
 
 
 def lawful(features: Features) -> float:
-    return physics.milliseconds(PACES, physics.terms(features))
+    return physics.milliseconds(PACES, physics.terms(features, cold=1.0))
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +26,16 @@ def regions(bert):
 
 
 def learned(made, fit_trees=one_leaf):
-    return learn(made, Machine(0.9, 0.0004, ReorderConfig()), NOISE, CONFIG, fit_trees)
+    machines = {e.processor: Machine(TRAITS, 0.0004, 0.9, ReorderConfig()) for e in made}
+    return learn(
+        made, machines or {"drawn": Machine(TRAITS, 0.0, 0.0, ReorderConfig())}, "drawn", NOISE, CONFIG, fit_trees
+    )
 
 
 def test_times_that_obey_physics_are_learned_exactly(regions) -> None:
     """The trees find nothing to correct; what remains is the rounding of prices to nanoseconds and of float32."""
     made = examples(regions, lawful)
-    found = learned(made).model().ms([e.features for e in made])
+    found = learned(made).model().ms([e.features for e in made], PLACE)
     assert found == pytest.approx([e.ms for e in made], rel=1e-5, abs=1e-6)
 
 
@@ -47,7 +50,7 @@ def test_what_physics_cannot_say_the_trees_learn(regions) -> None:
     assert 1 <= sum(slow in e.features.grams for e in made) < len(made)
     errors = {}
     for fit_trees in (one_leaf, one_stump):
-        found = learned(made, fit_trees).model().ms([e.features for e in made])
+        found = learned(made, fit_trees).model().ms([e.features for e in made], PLACE)
         errors[fit_trees] = float(np.mean([abs(np.log(ms / e.ms)) for ms, e in zip(found, made, strict=True)]))
     assert errors[one_stump] < 0.5 * errors[one_leaf]
 
@@ -66,29 +69,52 @@ def test_a_pattern_of_too_few_regions_is_not_learned(regions) -> None:
 
 
 def test_the_description_counts_what_was_learned_from(regions) -> None:
-    description = learned(examples(regions, lawful, family="bert")).description
-    assert description.trained_on == {"regions": len(regions), "families": {"bert": len(regions)}}
-    assert (description.view_ms, description.probe_ms) == (0.0004, 0.9)
+    description = learned(examples(regions, lawful)).description
+    assert description.trained_on == {"regions": len(regions), "times": {"drawn": len(regions)}}
+    assert description.processors["drawn"].view_ms == 0.0004
 
 
-def test_records_become_examples(regions) -> None:
-    signature, graph = next(iter(regions.items()))
-    record = RegionRecord(graph, signature, 1.5, 0.1, 0.9, "bert", "tiny")
-    (made,) = examples_of([record], ReorderConfig())
-    assert (made.signature, made.ms, made.family) == (signature, 1.5, "bert")
-    assert made.features.grams == examples({signature: graph}, lawful)[0].features.grams
+def test_each_processor_has_physics_of_its_own(regions) -> None:
+    """One is twice as slow: both are learned exactly, from the same regions and with the same trees."""
+    made = [*examples(regions, lawful), *examples(regions, lambda f: 2 * lawful(f), "slow")]
+    model = learned(made).model()
+    features = [e.features for e in examples(regions, lawful)]
+    places = {name: Place.of(processor, None) for name, processor in model.description.processors.items()}
+    usual, slow = (model.ms(features, places[name]) for name in ("drawn", "slow"))
+    assert slow == pytest.approx([2 * ms for ms in usual], rel=1e-4, abs=1e-5)
+
+
+def test_cold_weights_cost_what_was_measured(regions) -> None:
+    """A region is met in a model that the cache holds and in one that it does not: physics tells the two apart."""
+    features = {e.signature: e.features for e in examples(regions, lawful)}
+    graphs = []
+    for weights_mb, cold in ((1.0, 0.0), (1e3, 1.0)):
+        times = {s: RegionTime(2, physics.milliseconds(PACES, physics.terms(f, cold))) for s, f in features.items()}
+        graphs.append(GraphRecord("original", "bert", "", "drawn", weights_mb, times))
+    made = list(examples_of(features, graphs))
+    assert len(made) == 2 * len(features)
+    model = learned(made).model()
+    (processor,) = model.description.processors.values()
+    for e in made:
+        assert model.ms([e.features], Place(processor, e.weights_mb)) == pytest.approx([e.ms], rel=1e-4, abs=1e-5)
+    weighty = [f for f in features.values() if f.border.bytes_weights > 1000]
+    assert weighty
+    warm, cold_ms = (model.ms(weighty, Place(processor, mb)) for mb in (1.0, 1e3))
+    assert all(a < b for a, b in zip(warm, cold_ms, strict=True))
+
+
+def test_what_was_met_often_is_one_example(regions) -> None:
+    """Its time is the mean over all times that it was met, on a processor and among so many weights."""
+    signature = next(iter(regions))
+    features = {e.signature: e.features for e in examples(regions, lawful)}
+    graphs = [
+        GraphRecord(variant, "bert", "", "drawn", 5.0, {signature: time})
+        for variant, time in (("original", RegionTime(3, 1.0)), ("walk", RegionTime(1, 5.0)))
+    ]
+    (made,) = examples_of(features, graphs)
+    assert (made.ms, made.times, made.weights_mb) == (2.0, 4, 5.0)
 
 
 def test_without_regions_there_is_nothing_to_learn() -> None:
-    with pytest.raises(InputError, match=r"no measured regions .*gather some by `make study NAME=prices`"):
+    with pytest.raises(InputError, match=r"no measured regions of drawn .*`make study NAME=prices`"):
         learned([])
-
-
-def test_reorders_of_a_convolution_by_itself_are_not_learned() -> None:
-    """16 channels of 8 x 8 float32 come in and go out, 4 kB each: two reorders."""
-    nodes = [("Conv", "x w", "y", {"strides": [1, 1], "pads": [1, 1, 1, 1]})]
-    g = graph(nodes, {"x": (1, 16, 8, 8)}, {"y": (1, 16, 8, 8)}, {"w": weight(16, 16, 3, 3)})
-    reorders = ReorderConfig(block=16, launch_us=5.0, us_per_mb=50.0)
-    made, tiny = examples_of([RegionRecord(g, "s", ms, 0.0, 0.9, "cnn", "") for ms in (1.0, 0.001)], reorders)
-    assert made.ms == pytest.approx(1.0 - 2 * (0.005 + 0.050 * 4096e-6))
-    assert tiny.ms == 0.0

@@ -17,7 +17,7 @@ from studies.documents import document_type
 from studies.paper import write_page as paper_page
 from studies.pass_ordering import write_page as pass_ordering_page
 from studies.policy import data_sheet as policy_sheet
-from studies.prices import region_sheet
+from studies.prices import data_sheet
 from studies.reward_study import cases as reward_study
 from studies.sample_efficiency import cases as sample_efficiency
 
@@ -39,7 +39,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "speedups": ("speedups/metrics.json", lambda document: tables.speedups_table(document["models"])),
 }
 SHEETS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
-    "measured regions": ("prices/metrics.json", region_sheet.data_sheet),
+    "measured regions": ("prices/metrics.json", data_sheet.data_sheet),
     "shipped policy": ("policy/metrics.json", policy_sheet.data_sheet),
 }
 LEARNED = ("learned", "priced/learned")

@@ -3,12 +3,10 @@
     PredictedCost(load()).runtime_ms(graph)
 
 No clock is involved: the same graph has the same price on every machine, quiet or busy, so that the same commit finds
-the same graphs. `pace` turns prices into milliseconds of another machine, which changes none of their ratios.
+the same graphs. Prices are those of one of the processors that the model knows, whichever machine asks. `pace` turns
+them into milliseconds of another machine, which changes none of their ratios.
 
-A region that was measured may be given in a price list, which then counts instead of the prediction: the graph that a
-user begins with, and regions that are far from what the model has learned from (`far`).
-
-Invariant: a price is a function of the graph, of the model and of the list alone.
+Invariant: a price is a function of the graph and of the model alone.
 """
 
 from __future__ import annotations
@@ -16,22 +14,23 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlflow.cost.base import CostContext
-from rlflow.cost.fragment import describe
 from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.predicted.noise import Noise
-from rlflow.cost.predicted.price_model import PriceModel, load
-from rlflow.cost.price_list import PriceList
+from rlflow.cost.predicted.price_model import Place, PriceModel, Processor, load
 from rlflow.cost.region_cost import RegionCost
 from rlflow.cost.regions import VIEWS, Region
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.runtime.hardware import processor_traits
 from rlflow.runtime.session import Setting
 
 _LOGGER = logging.getLogger(__name__)
+HERE = "here"
+_OTHER_INSTRUCTIONS = 4.0  # doublings of a cache
 _MANY_REGIONS = 10_000
 """Regions from which on a price model is worth its name."""
 
@@ -40,6 +39,8 @@ _MANY_REGIONS = 10_000
 class PredictedConfig:
     """The machine, the noise of prices, and when a region is far from what the model has learned from.
 
+    - `processor`: the name of one that the model knows, "here" for the one that is most like this machine's, and None
+      for the model's reference, at whose prices experiments are equal everywhere.
     - `pace`: how many times as long as at the model's reference pace the probe takes on the machine.
     - `noise_share`, `noise_us`: what each changed region adds to the standard error of a change, as a share of its
       price and in microseconds beside. The share is none: the work that a region keeps is in its old price and in its
@@ -51,6 +52,7 @@ class PredictedConfig:
     `InputError` for a pace that is not positive, or a negative number.
     """
 
+    processor: str | None = None
     pace: float = 1.0
     noise_share: float = 0.0
     noise_us: float = 1.5
@@ -66,10 +68,11 @@ class PredictedConfig:
 
 
 class PredictedCost(RegionCost):
-    """Predicts the price of each region; those in `prices` have the price that was measured.
+    """Predicts the price of each region.
 
-    `dimensions` are the sizes of symbolic dimensions. The model has learned from regions as they are deployed: for
-    nodes as they are written, what it says is an estimate of unknown accuracy.
+    `InputError` for a processor that the model does not know. `dimensions` are the sizes of symbolic dimensions. The
+    model has learned from regions as they are deployed: for nodes as they are written, what it says is an estimate of
+    unknown accuracy.
     """
 
     def __init__(
@@ -78,32 +81,27 @@ class PredictedCost(RegionCost):
         config: PredictedConfig | None = None,
         setting: Setting = "deployed",
         dimensions: Mapping[str, int] | None = None,
-        prices: PriceList | None = None,
     ) -> None:
         self.config = config or PredictedConfig()
-        super().__init__(setting, dimensions, model.description.reorders.at_pace(self.config.pace))
+        self.processor = _processor(model, self.config.processor)
+        super().__init__(setting, dimensions, self.processor.reorders.at_pace(self.config.pace))
         self.model = model
-        self.prices = prices
         self._noise = Noise(self.config.noise_share, self.config.noise_us)
         self._reader = FeatureReader(dimensions)
-        self._sizes = "".join(f"@{name}={size}" for name, size in sorted((dimensions or {}).items()))
 
     @property
     def name(self) -> str:
         return "predicted"
 
     def region_ms(self, graph: Graph, region: Region) -> float:
-        """Return the measured price of a region where there is one, else the predicted one."""
         if all(graph.nodes[i].op in VIEWS for i in region):
-            return self.config.pace * self.model.description.view_ms
-        measured_ms = self._measured_ms(graph, region)
-        if measured_ms is not None:
-            return measured_ms
-        (ms,) = self.model.ms([self._reader.features(graph, region)])
+            return self.config.pace * self.processor.view_ms
+        place = Place.of(self.processor, graph.header.weights_mb)
+        (ms,) = self.model.ms([self._reader.features(graph, region)], place)
         return self.config.pace * ms
 
     def far(self, graph: Graph) -> list[Region]:
-        """Return the regions whose prices should be measured: far from what the model knows, and in no list."""
+        """Return the regions whose prices should be measured: far from what the model knows."""
         return sorted(region for region in self._pricing(graph).partition.regions if self._is_far(graph, region))
 
     def far_share(self, graph: Graph) -> float:
@@ -121,27 +119,37 @@ class PredictedCost(RegionCost):
         return self.config.least_sigmas * math.hypot(*sorted(changed))
 
     def _is_far(self, graph: Graph, region: Region) -> bool:
-        if all(graph.nodes[i].op in VIEWS for i in region) or self._measured_ms(graph, region) is not None:
+        if all(graph.nodes[i].op in VIEWS for i in region):
             return False
         return self.model.strangeness(self._reader.features(graph, region)) >= self.config.far
 
-    def _measured_ms(self, graph: Graph, region: Region) -> float | None:
-        """Return the measured price of a region at the pace of the machine, None where there is none."""
-        if self.prices is None:
-            return None
-        price = self.prices.get(self.setting, describe(graph, region).signature + self._sizes)
-        if price is None:
-            return None
-        probe_ms = self.config.pace * self.model.description.probe_ms
-        ms = price.ms * probe_ms / (self.prices.probe_ms or probe_ms)
-        return max(0.0, ms - self.own_reorders_ms(graph, region))
+
+def _processor(model: PriceModel, name: str | None) -> Processor:
+    known = model.description.processors
+    if name == HERE:
+        return _nearest(list(known.values()), processor_traits())
+    name = name or model.description.reference
+    if name not in known:
+        raise InputError(f"the price model knows no processor {name!r}: choose {HERE} or one of {', '.join(known)}")
+    return known[name]
+
+
+def _nearest(known: Sequence[Processor], traits: Mapping[str, float]) -> Processor:
+    """Return the processor whose traits differ least: caches by their doublings, instructions by more than those."""
+
+    def distance(processor: Processor) -> float:
+        ratios = (processor.traits[name] / traits[name] for name in ("l2_mb", "cache_mb"))
+        doublings = sum(abs(math.log2(ratio)) for ratio in ratios)
+        return doublings + sum(_OTHER_INSTRUCTIONS * abs(processor.traits[n] - traits[n]) for n in ("avx512", "amx"))
+
+    return min(known, key=distance)
 
 
 def predicted(context: CostContext) -> PredictedCost:
     """Make the cost model "predicted"; its settings are those of `PredictedConfig`.
 
     No price list is read, not even a given one: what was measured on one machine would change the prices there alone.
-    For that, give the list to `PredictedCost`. `PriceError` if the model that ships cannot be read.
+    `PriceError` if the model that ships cannot be read.
     """
     config, model = context.configure(PredictedConfig), load()
     if (regions := model.description.trained_on["regions"]) < _MANY_REGIONS:

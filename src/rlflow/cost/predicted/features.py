@@ -20,9 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from rlflow.cost.fragment import is_literal, leaves, literal
+from rlflow.cost.fragment import is_literal, is_result, literal
 from rlflow.cost.predicted.facts import Convolution, FactReader, Kind, NodeFacts, Product, Shape
-from rlflow.cost.regions import Region
+from rlflow.cost.regions import Region, first_twin, readers
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ops.blocking import BLOCKING, Blocking
@@ -70,15 +70,17 @@ class Features:
 
 
 class _Computed:
-    """A region as it is computed: a convolution and the normalisation behind it, which it takes up, are one node.
+    """A region as it is computed: a convolution and the normalisation that it takes up are one node.
 
     ONNX Runtime scales the filters when it opens a model, so that the two cost what a convolution with a bias costs.
+    Nodes that compute the same are one as well.
     """
 
     def __init__(self, graph: Graph, region: Region) -> None:
         self.graph, self.members = graph, frozenset(region)
         self._convolutions = {i: c for i in region if (c := _takes_up(graph, i)) in self.members and c is not None}
-        self.order = [i for i in region if i not in self._convolutions.values()]
+        taken = {*self._convolutions.values()}
+        self.order = [i for i in region if i not in taken and first_twin(graph, i) == i]
 
     def node(self, identifier: int) -> Node:
         """Return the node that does the work."""
@@ -88,8 +90,11 @@ class _Computed:
         """Return what is read."""
         inputs = self.node(identifier).inputs
         if identifier not in self._convolutions or (len(inputs) > 2 and inputs[2] is not None):
-            return inputs
-        return (*inputs[:2], self.graph.nodes[identifier].inputs[_SHIFT])
+            return self._of_first_twins(inputs)
+        return self._of_first_twins((*inputs[:2], self.graph.nodes[identifier].inputs[_SHIFT]))
+
+    def _of_first_twins(self, operands: tuple[Ref | None, ...]) -> tuple[Ref | None, ...]:
+        return tuple(None if ref is None else Ref(first_twin(self.graph, ref.node), ref.index) for ref in operands)
 
 
 def _takes_up(graph: Graph, identifier: int) -> int | None:
@@ -132,7 +137,7 @@ class FeatureReader:
         kept: list[int] = []
         for identifier, facts in inside.items():
             for index, size in enumerate(facts.result_bytes):
-                (out if leaves(graph, Ref(identifier, index), members) else kept).append(size)
+                (out if is_result(graph, Ref(identifier, index), members) else kept).append(size)
         return Border(sum(values), sum(weights), sum(out), sum(kept), len(values), len(out))
 
     def _bytes(self, graph: Graph, ref: Ref) -> int:
@@ -147,11 +152,10 @@ class FeatureReader:
             yield from (f"={facts.op} {place}" for place in places if place.startswith("literal "))
             yield from _chains(computed, identifier, inside)
             for index in range(len(facts.results)):
-                readers = [c for c in graph.consumers[identifier] if Ref(identifier, index) in graph.nodes[c].inputs]
-                within = sum(c in members for c in readers)
+                within = len(readers(graph, Ref(identifier, index)) & members)
                 if within > 1:
                     yield f"{facts.op} read by {min(within, 4)}"
-                if within and leaves(graph, Ref(identifier, index), members):
+                if within and is_result(graph, Ref(identifier, index), members):
                     yield f"{facts.op} read inside and outside"
 
     def _place(self, graph: Graph, ref: Ref, inside: Mapping[int, NodeFacts]) -> str:

@@ -1,7 +1,7 @@
 """A region's time as a sum of what it does, each kind of work at its own pace: operations, bytes, launches.
 
     coefficients = fit(terms_of_regions, ms_of_regions)     # non-negative: no work makes a region faster
-    milliseconds(coefficients, terms(features))
+    milliseconds(coefficients, terms(features, cold=1.0))
 
 It is the first half of a prediction, and what the trees correct: of a region far larger than any that was measured,
 the trees know nothing, but twice the operations still take twice as long.
@@ -30,14 +30,18 @@ Terms = dict[str, float]
 """Amounts of work by kind: millions of operations, elements or bytes, and launches."""
 
 
-def terms(features: Features) -> Terms:
-    """Return the work of a region by its kind; the names are the same for all regions."""
+def terms(features: Features, cold: float) -> Terms:
+    """Return the work of a region by its kind; the names are the same for all regions.
+
+    `cold` is the share of its weights that come from memory, as they do not fit into the caches with all others.
+    """
     border = features.border
     found: Terms = dict.fromkeys(TERMS, 0.0)
     found["region"] = 1.0
     found["border values"] = float(border.values_in + border.values_out)
     found["border bytes"] = (border.bytes_in + border.bytes_out) / _MEGA
     found["weight bytes"] = border.bytes_weights / _MEGA
+    found["cold weight bytes"] = cold * border.bytes_weights / _MEGA
     found["inside bytes"] = border.bytes_inside / _MEGA
     whole: Counter[str] = Counter()  # numbers: their sum has no last digit that the order of nodes could change
     for facts, has_constant in zip(features.nodes, features.constant_second, strict=True):
@@ -89,6 +93,7 @@ TERMS = (
     "border values",
     "border bytes",
     "weight bytes",
+    "cold weight bytes",
     "inside bytes",
     "packed product flops",
     "product flops",

@@ -1,11 +1,13 @@
-"""The price model that ships: physics, corrected by trees that ONNX Runtime runs.
+"""The price model that ships: physics of each processor, corrected by trees that ONNX Runtime runs.
 
     model = load()
-    model.ms([reader.features(graph, region) for region in regions])        # at the model's reference pace
+    place = Place(model.description.processors[name], weights_mb=440.0)
+    model.ms([reader.features(graph, region) for region in regions], place)
 
-Physics tells how time grows with work, the trees by what factor regions of this kind differ from that. The trees are an
-ONNX model, so that a user needs no library of boosted trees; beside it lies a JSON file with the grams that the trees
-know, the coefficients of physics, the ranges of the numbers, and what all of it was learned from.
+Physics tells how time grows with work, for each processor by itself; the trees tell by what factor regions of this kind
+differ from that, for all processors together. The trees are an ONNX model, so that a user needs no library of boosted
+trees; beside it lies a JSON file with the grams that the trees know, the processors with their coefficients of physics,
+the ranges of the numbers, and what all of it was learned from.
 
 Invariant: the same features give the same price on every machine, alone or in a batch. Trees compare float32 numbers
 and add up leaves in one thread, and what is left of the differences between libraries of mathematics is rounded away.
@@ -21,7 +23,7 @@ from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,10 +37,57 @@ from rlflow.onnx_io.saving import save_model
 from rlflow.onnx_io.tree_ensemble import Tree, tree_ensemble
 from rlflow.runtime.session import Session, open_session, run
 
-VERSION = 2  # of the features and terms; raised whenever these mean something else
+VERSION = 3  # of the features and terms; raised whenever these mean something else
 DESCRIPTION, TREES = "price_model.json", "price_model.onnx"
 _SMALL_MS = 0.001  # is added to both sides of a ratio: below it, differences are noise
 _DIGITS = 6  # of milliseconds: a price is rounded to nanoseconds
+
+
+_COLD_MB = 1e3
+"""Megabytes of weights that no cache holds: of a model of which that is not known."""
+_TRAITS = ("l2_mb", "cache_mb", "avx512", "amx")
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A processor that prices were learned on.
+
+    - `traits`: megabytes of the cache of a core and of the last one, and instructions, by the names of `_TRAITS`.
+    - `physics`: milliseconds for one unit of each term.
+    - `view_ms`: milliseconds of a region of mere views.
+    - `pace_ms`: milliseconds of the probe of `rlflow.runtime.timing.pace`, at whose pace the prices are.
+    - `reorders`: those of the blocked layout, without which regions are priced (`cost/region_cost.py`).
+    """
+
+    traits: Mapping[str, float]
+    physics: Mapping[str, float]
+    view_ms: float
+    pace_ms: float
+    reorders: ReorderConfig
+
+
+class Place(NamedTuple):
+    """Where a region runs: on which processor, and in a model of how many megabytes of weights."""
+
+    processor: Processor
+    weights_mb: float
+
+    @classmethod
+    def of(cls, processor: Processor, weights_mb: float | None) -> Place:
+        """Weights are cold where it is not known how many there are."""
+        return cls(processor, _COLD_MB if weights_mb is None else weights_mb)
+
+    @property
+    def cold(self) -> float:
+        """The share of the weights that come from memory: none of those of a model that fills half of the last cache,
+        all of one that is twice as large as that cache.
+        """
+        halves = self.weights_mb / (self.processor.traits["cache_mb"] / 2)
+        return min(1.0, max(0.0, math.log2(halves) / 2)) if halves > 0 else 0.0
+
+    def numbers(self) -> list[float]:
+        """What trees see of it."""
+        return [self.weights_mb, *(self.processor.traits[name] for name in _TRAITS)]
 
 
 @dataclass(frozen=True)
@@ -46,20 +95,15 @@ class Description:
     """The data beside the trees.
 
     - `grams`: those that the trees know, in the order of their columns, which come after the numbers.
-    - `physics`: milliseconds for one unit of each term.
     - `ranges`: of each number, by its name, the least and the largest that was measured.
-    - `view_ms`: milliseconds of a region of mere views.
-    - `reorders`: those of the machine, without which the regions are priced (`cost/region_cost.py`).
-    - `probe_ms`: milliseconds that the probe takes at the pace of the prices.
+    - `processors`: by name; `reference` is the one at whose prices experiments are made, wherever they run.
     - `trained_on`, `accuracy`: for people.
     """
 
     grams: tuple[str, ...]
-    physics: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]]
-    view_ms: float
-    probe_ms: float
-    reorders: ReorderConfig
+    processors: Mapping[str, Processor]
+    reference: str
     trained_on: Mapping[str, Any]
     accuracy: Mapping[str, Any]
 
@@ -70,21 +114,20 @@ class Description:
 
 
 class PriceModel:
-    """Prices regions by their features, in milliseconds at the reference pace."""
+    """Prices regions by their features, in milliseconds at the pace of a processor that it has learned from."""
 
     def __init__(self, description: Description, trees: Session) -> None:
         self.description = description
         self._trees = trees
 
-    def ms(self, regions: Sequence[Features]) -> list[float]:
+    def ms(self, regions: Sequence[Features], place: Place) -> list[float]:
         """Return the milliseconds of each region, at least 0."""
         if not regions:
             return []
-        rows = np.stack([row(features, self.description) for features in regions])
+        rows = np.stack([row(features, place, self.description) for features in regions])
         logs = run(self._trees, {"x": rows})["y"][:, 0]
         return [
-            _corrected(physics.milliseconds(self.description.physics, physics.terms(features)), float(log))
-            for features, log in zip(regions, logs, strict=True)
+            _corrected(physics_ms(features, place), float(log)) for features, log in zip(regions, logs, strict=True)
         ]
 
     def strangeness(self, features: Features) -> float:
@@ -99,7 +142,7 @@ class PriceModel:
         )
 
 
-def row(features: Features, description: Description) -> np.ndarray:
+def row(features: Features, place: Place, description: Description) -> np.ndarray:
     """Return (columns,) float32: what the trees see of a region."""
     values = np.zeros(_width(description), dtype=np.float32)
     numbers = features.numbers
@@ -108,13 +151,20 @@ def row(features: Features, description: Description) -> np.ndarray:
         column = description.columns.get(gram)
         if column is not None:
             values[column] = count
-    values[-len(physics.TERMS) - 1 :] = physics.composition(description.physics, physics.terms(features))
+    work = physics.terms(features, place.cold)
+    last = [*place.numbers(), *physics.composition(place.processor.physics, work)]
+    values[-len(last) :] = last
     return values
 
 
+def physics_ms(features: Features, place: Place) -> float:
+    """Return what a region would take if its time were the sum of what it does."""
+    return physics.milliseconds(place.processor.physics, physics.terms(features, place.cold))
+
+
 def _width(description: Description) -> int:
-    """Return the number of columns: numbers, grams, and of what physics a region's time consists."""
-    return len(description.ranges) + len(description.grams) + len(physics.TERMS) + 1
+    """Return the number of columns: numbers, grams, the place, and of what physics a region's time consists."""
+    return len(description.ranges) + len(description.grams) + 1 + len(_TRAITS) + len(physics.TERMS) + 1
 
 
 def log_ratio(ms: float, physics_ms: float) -> float:
@@ -167,8 +217,8 @@ def read(folder: Path) -> PriceModel:
         raise PriceError(f"there is no price model in {folder} ({error}): {made}") from None
     if digest != expected:
         raise PriceError(f"{folder / TREES} is not the file that {DESCRIPTION} describes: make both again")
-    known = (tuple(description.physics), tuple(description.ranges))
-    if version != VERSION or known != (physics.TERMS, NUMBERS):
+    known = {(tuple(processor.physics), tuple(description.ranges)) for processor in description.processors.values()}
+    if version != VERSION or known != {(physics.TERMS, NUMBERS)}:
         raise PriceError(
             f"the price model in {folder} was made for other features than those of this library (version {version}, "
             f"here {VERSION}): make it again with `make study NAME=price_model`"
@@ -178,5 +228,8 @@ def read(folder: Path) -> PriceModel:
 
 def _description(content: Mapping[str, Any]) -> Description:
     ranges = {name: (float(low), float(high)) for name, (low, high) in content["ranges"].items()}
-    reorders = ReorderConfig(**content["reorders"])
-    return Description(**{**content, "grams": tuple(content["grams"]), "ranges": ranges, "reorders": reorders})
+    processors = {
+        name: Processor(**{**processor, "reorders": ReorderConfig(**processor["reorders"])})
+        for name, processor in content["processors"].items()
+    }
+    return Description(**{**content, "grams": tuple(content["grams"]), "ranges": ranges, "processors": processors})

@@ -16,12 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.cost.border_reorders import ReorderConfig, reorder_ms
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.predicted import physics
-from rlflow.cost.predicted.features import FeatureReader, Features
+from rlflow.cost.predicted.features import Features
 from rlflow.cost.predicted.noise import Noise
-from rlflow.cost.predicted.price_model import Description, PriceModel, assembled, log_ratio, row
-from rlflow.cost.region_record import RegionRecord
+from rlflow.cost.predicted.price_model import (
+    Description,
+    Place,
+    PriceModel,
+    Processor,
+    assembled,
+    log_ratio,
+    physics_ms,
+    row,
+)
+from rlflow.cost.region_record import GraphRecord, RegionTime
 from rlflow.errors import InputError
 from rlflow.onnx_io.tree_ensemble import Tree
 
@@ -40,24 +49,30 @@ class LearningConfig:
 
 @dataclass(frozen=True)
 class Example:
-    """A measured region: its features, and its milliseconds at the pace that all examples share.
+    """A region with its features, and the milliseconds that it takes on a processor, in a model of so many weights.
 
-    Without those of reorders between layouts, which it has as a model by itself, and a graph has only at its borders.
+    `times` is how often it was met there.
     """
 
     signature: str
     features: Features
     ms: float
-    family: str
+    processor: str
+    weights_mb: float
+    times: int = 1
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine at the pace of the examples: milliseconds of the probe and of a region of views, and its reorders."""
+    """A processor before physics is fitted to what was measured on it."""
 
-    probe_ms: float
+    traits: Mapping[str, float]
     view_ms: float
+    pace_ms: float
     reorders: ReorderConfig
+
+    def with_physics(self, coefficients: Mapping[str, float]) -> Processor:
+        return Processor(self.traits, coefficients, self.view_ms, self.pace_ms, self.reorders)
 
 
 @dataclass(frozen=True)
@@ -96,46 +111,57 @@ class Learned:
         return replace(self, description=replace(self.description, accuracy=accuracy))
 
 
-def examples_of(records: Iterable[RegionRecord], reorders: ReorderConfig) -> Iterator[Example]:
-    """Yield measured regions as examples."""
-    reader = FeatureReader()
-    for record in records:
-        features = reader.features(record.graph, record.graph.order)
-        ms = max(0.0, record.ms - reorder_ms(record.graph, reorders))
-        yield Example(record.signature, features, ms, record.family)
+def examples_of(regions: Mapping[str, Features], graphs: Iterable[GraphRecord]) -> Iterator[Example]:
+    """Yield what was measured in these graphs, a region once for each processor and each amount of weights."""
+    met: dict[tuple[str, str, float], list[RegionTime]] = {}
+    for graph in graphs:
+        for signature, time in graph.regions.items():
+            met.setdefault((signature, graph.processor, graph.weights_mb), []).append(time)
+    for (signature, processor, weights_mb), times in met.items():
+        count = sum(time.times for time in times)
+        ms = sum(time.times * time.ms for time in times) / count
+        yield Example(signature, regions[signature], ms, processor, weights_mb, count)
 
 
 def learn(
     examples: Sequence[Example],
-    machine: Machine,
+    machines: Mapping[str, Machine],
+    reference: str,
     noise: Noise,
     config: LearningConfig,
     fit_trees: FitTrees,
 ) -> Learned:
-    """Fit physics to the examples, and trees to what physics leaves. `InputError` if there are no examples."""
-    if not examples:
-        raise InputError("there are no measured regions to learn prices from: gather some by `make study NAME=prices`")
-    ms = [e.ms for e in examples]
-    work = [physics.terms(e.features) for e in examples]
-    coefficients = physics.fit(work, ms)
+    """Fit the physics of each machine to its examples, and trees to what physics leaves.
+
+    `InputError` if there are no examples of a machine.
+    """
+    processors = {name: machine.with_physics(_physics(examples, name, machine)) for name, machine in machines.items()}
     description = Description(
         grams=_known_grams(examples, config.least_regions),
-        physics=coefficients,
         ranges=_ranges(examples),
-        view_ms=machine.view_ms,
-        probe_ms=machine.probe_ms,
-        reorders=machine.reorders,
+        processors=processors,
+        reference=reference,
         trained_on=_counted(examples),
         accuracy={},
     )
-    targets = [log_ratio(m, physics.milliseconds(coefficients, w)) for m, w in zip(ms, work, strict=True)]
-    errors = [(noise.sigma_ms(m) / max(m, noise.us / 1e3)) ** 2 + config.model_error**2 for m in ms]
+    places = [Place(processors[e.processor], e.weights_mb) for e in examples]
+    expected_ms = [physics_ms(e.features, place) for e, place in zip(examples, places, strict=True)]
+    errors = [(noise.sigma_ms(e.ms) / max(e.ms, noise.us / 1e3)) ** 2 + config.model_error**2 for e in examples]
     table = Table(
-        np.stack([row(e.features, description) for e in examples]),
-        np.array(targets),
+        np.stack([row(e.features, place, description) for e, place in zip(examples, places, strict=True)]),
+        np.array([log_ratio(e.ms, ms) for e, ms in zip(examples, expected_ms, strict=True)]),
         min(errors) / np.array(errors),
     )
     return Learned(description, fit_trees(table))
+
+
+def _physics(examples: Sequence[Example], name: str, machine: Machine) -> Mapping[str, float]:
+    own = [e for e in examples if e.processor == name]
+    if not own:
+        raise InputError(f"there are no measured regions of {name} to learn prices from: `make study NAME=prices`")
+    places = [Place(machine.with_physics({}), e.weights_mb) for e in own]
+    work = [physics.terms(e.features, place.cold) for e, place in zip(own, places, strict=True)]
+    return physics.fit(work, [e.ms for e in own])
 
 
 def _known_grams(examples: Sequence[Example], least_regions: int) -> tuple[str, ...]:
@@ -149,5 +175,5 @@ def _ranges(examples: Sequence[Example]) -> dict[str, tuple[float, float]]:
 
 
 def _counted(examples: Sequence[Example]) -> Mapping[str, Any]:
-    families = Counter(e.family for e in examples)
-    return {"regions": len(examples), "families": dict(sorted(families.items()))}
+    processors = Counter(e.processor for e in examples)
+    return {"regions": len({e.signature for e in examples}), "times": dict(sorted(processors.items()))}

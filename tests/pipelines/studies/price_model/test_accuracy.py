@@ -1,112 +1,71 @@
-"""Accuracy of prices: errors and signs counted by hand, and no region of a family among those learned from."""
-
-import math
+"""Accuracy of prices: errors, signs and ranks counted by hand."""
 
 import pytest
-from studies.price_model.accuracy import Change, Errors, errors, figures, met_in, pooled, taken, with_measured
+from studies.price_model.accuracy import Change, Errors, errors, figures, pooled
 
-from rlflow.cost.predicted.noise import Noise
-from rlflow.cost.region_record import GraphRecord, RewriteRecord
+from rlflow.cost.region_record import GraphRecord, RegionTime
 
-MEASURED = {"a": 1.0, "b": 2.0, "c": 0.5, "d": 0.01}
-NOISE = Noise(share=0.0, us=10.0)
+TIMES = {"a": 1.0, "b": 2.0, "c": 0.5, "d": 0.01}
 
 
-def rewrite(before: str, after: str, views: int = 0, family: str = "bert") -> RewriteRecord:
-    return RewriteRecord(tuple(before), tuple(after), views, "rule", family, "")
+def whole(variant: str = "original", ms: float | None = None, sigma_ms: float = 0.0, **regions: int) -> GraphRecord:
+    times = {signature: RegionTime(count, TIMES[signature]) for signature, count in regions.items()}
+    return GraphRecord(variant, "bert", "small", "epyc", 1.0, times, ms, sigma_ms, reorders_ms=0.0, views=0)
 
 
-def whole(family: str = "bert", views: int = 0, **regions: int) -> GraphRecord:
-    return GraphRecord(regions, views, "original", family, "")
-
-
-def compared(predicted, rewrites=(), graphs=(), view_ms=0.0) -> Errors:
-    return errors(MEASURED, predicted, rewrites, graphs, view_ms, NOISE)
+def compared(prices: dict[str, float], *graphs: GraphRecord, view_ms: float = 0.0) -> Errors:
+    return errors(graphs, lambda signature, _: prices[signature], view_ms)
 
 
 def test_the_errors_of_regions_are_relative_and_short_regions_are_left_out() -> None:
-    found = compared({"a": 1.1, "b": 1.0, "c": 0.5, "d": 5.0})
-    assert found.regions == pytest.approx([0.1, 0.5, 0.0])
+    """A region that two graphs have counts once."""
+    graphs = (whole(a=1, b=1, c=3, d=1), whole("walk", a=2))
+    assert compared({"a": 1.1, "b": 1.0, "c": 0.5, "d": 5.0}, *graphs).regions == pytest.approx([0.1, 0.5, 0.0])
 
 
-def test_the_error_of_a_graph_is_that_of_its_sum() -> None:
-    found = compared({**MEASURED, "a": 1.5}, graphs=[whole(a=2, b=1, views=4)], view_ms=0.25)
-    assert found.graphs == pytest.approx([1.0 / 5.0])
+def test_the_error_of_a_graph_is_that_of_its_run_end_to_end() -> None:
+    """Two at 1.5 ms, one at 2, a view and reorders, where the run took 4 ms."""
+    graph = GraphRecord(
+        "original", "bert", "small", "epyc", 1.0, {"a": RegionTime(2, 1.0), "b": RegionTime(1, 2.0)}, 4.0, 0.0, 0.25, 1
+    )
+    assert compared({**TIMES, "a": 1.5}, graph, view_ms=0.75).graphs == pytest.approx([6.0 / 4.0 - 1.0])
 
 
-def test_a_change_is_after_less_before_and_what_stays_cancels() -> None:
-    found = compared({"a": 1.0, "b": 2.5, "c": 1.0, "d": 0.01}, [rewrite("abb", "acb", views=1)], view_ms=0.1)
-    (change,) = found.changes
-    assert (change.real_ms, change.told_ms) == pytest.approx((0.5 - 2.0 + 0.1, 1.0 - 2.5 + 0.1))
-
-
-def test_equal_changes_count_once() -> None:
-    same = [rewrite("a", "b"), rewrite("ac", "bc"), rewrite("a", "b", family="vit")]
-    assert len(compared(MEASURED, same).changes) == 1
-    assert len(compared(MEASURED, [*same, rewrite("b", "a")]).changes) == 2
-
-
-def test_a_change_within_twice_its_noise_is_left_out() -> None:
-    """Ten microseconds a region: 14 for two regions, of which 28 are needed."""
-    prices = {"a": 1.0, "b": 1.0 + 0.029, "c": 1.0 + 0.028}
-    found = errors(prices, prices, [rewrite("a", "b"), rewrite("a", "c")], [], 0.0, NOISE)
-    assert len(found.changes) == 2
-    assert 0.028 < 2 * math.hypot(0.01, 0.01) < 0.029
-    assert figures(found)["rewrites"]["cases"] == 1
-
-
-def test_equal_regions_are_wrong_together() -> None:
-    """Three of one kind err three times as much as one, and not by the root of three."""
-    prices = {"a": 1.0, "b": 1.0, "c": 0.05}
-    (change,) = errors(prices, prices, [rewrite("", "ccc")], [], 0.0, NOISE).changes
-    assert change.noise_ms == change.told_noise_ms == pytest.approx(3 * 0.01)
-
-
-def test_what_was_not_measured_in_full_is_left_out() -> None:
-    found = compared(MEASURED, [rewrite("a", "x")], [whole(a=1, x=1)])
+def test_a_graph_that_was_not_run_has_no_error() -> None:
+    found = compared(TIMES, whole(a=2), whole("walk", ms=0.01, d=1))
     assert (found.graphs, found.changes) == ([], [])
+    assert found.regions
 
 
-def changed(real_ms: float, told_ms: float) -> Change:
-    """A change whose noise is 0.1 ms."""
-    return Change(real_ms, told_ms, 0.1, 0.1)
+def test_a_change_is_a_share_of_the_original() -> None:
+    graphs = (whole(ms=4.0, sigma_ms=0.03, a=4), whole("greedy", ms=3.0, sigma_ms=0.04, a=1, b=1))
+    (change,) = compared(TIMES, *graphs).changes
+    assert change == pytest.approx((-0.25, -0.25, 0.05 / 4.0))
 
 
-def test_rewrites_that_are_taken_by_hand() -> None:
-    """Ten milliseconds can be saved: by the first two, of which the second is only taken where any change counts."""
-    changes = [changed(-9.0, -5.0), changed(-1.0, -0.15), changed(0.5, -1.0), changed(-0.0, 2.0)]
-    assert taken(changes, 0.0) == {"saved": pytest.approx(0.95), "dearer": pytest.approx(1 / 3), "cases": 3}
-    assert taken(changes, 2.0) == {"saved": pytest.approx(0.85), "dearer": pytest.approx(1 / 2), "cases": 2}
-    assert taken([], 0.0) == {"saved": 0.0, "dearer": 0.0, "cases": 0}
+def test_signs_count_beyond_twice_the_noise() -> None:
+    changes = [Change(-0.1, -0.2, 0.01), Change(-0.1, 0.2, 0.04), Change(0.1, 0.0, 0.06), Change(-0.2, -0.1, 0.01)]
+    found = figures(Errors(changes=changes))["changes"]
+    assert found == {"sign": pytest.approx(2 / 3), "majority_sign": 1.0, "cases": 3}
 
 
-def test_figures_by_hand() -> None:
-    found = Errors([0.1, 0.2, 0.3], [], [changed(1, 2), changed(2, 3), changed(3, -1), changed(-4, -5)])
-    content = figures(found)
-    assert content["regions"] == {"median": pytest.approx(0.2), "p90": pytest.approx(0.28), "cases": 3}
-    assert "graphs" not in content
-    assert content["rewrites"]["sign"] == content["rewrites"]["majority_sign"] == 0.75
-    assert content["rewrites"]["cases"] == 4
-    assert content["rewrites"]["spearman"] == pytest.approx(
-        0.4
-    )  # ranks 2 3 4 1 and 3 4 2 1: 1 - 6 (1 + 1 + 4 + 0) / 60
+def test_variants_of_one_graph_are_put_in_order() -> None:
+    """Five of them, of which prices exchange two; fewer are no order, nor are equal ones."""
+    graphs = [whole(ms=1.0, a=1)]
+    graphs += [whole(f"walk {n}", ms=1.0 + n, a=n + 1) for n in (1, 2, 3)]
+    graphs.append(whole("greedy", ms=5.0, b=3))
+    (rank,) = compared({**TIMES, "b": 1.1}, *graphs).ranks
+    assert rank == pytest.approx(0.9)
+    assert compared({**TIMES, "b": 1.1}, *graphs[:4]).ranks == []
+    noisy = [whole(graph.variant, graph.ms, 5.0, **{s: t.times for s, t in graph.regions.items()}) for graph in graphs]
+    assert compared({**TIMES, "b": 1.1}, *noisy).ranks == []
 
 
-def test_a_single_change_has_no_rank() -> None:
-    assert figures(Errors(changes=[changed(1, 1)]))["rewrites"]["spearman"] == 0.0
-
-
-def test_errors_are_pooled_and_not_averaged() -> None:
-    total = pooled([Errors([0.1], [0.2], [changed(1, 1)]), Errors([0.3, 0.4])])
-    assert total == Errors([0.1, 0.3, 0.4], [0.2], [changed(1, 1)])
-
-
-def test_a_family_has_all_regions_of_its_graphs_and_rewrites() -> None:
-    """BERT's regions that ViT met first would tell what BERT takes; "x" was never measured."""
-    families = {"a": "bert", "b": "vit", "c": "vit", "d": "vit"}
-    rewrites = [rewrite("a", "b"), rewrite("d", "d", family="vit")]
-    assert met_in("bert", families, rewrites, [whole(c=1, x=1)]) == {"a", "b", "c"}
-
-
-def test_measured_prices_take_the_place_of_some() -> None:
-    assert with_measured({"a": 9.0, "b": 9.0}, MEASURED, {"b"}) == {"a": 9.0, "b": 2.0}
+def test_errors_are_pooled() -> None:
+    one, other = Errors(regions=[0.1], ranks=[0.5]), Errors(regions=[0.3], graphs=[0.2])
+    together = pooled([one, other])
+    assert together == Errors(regions=[0.1, 0.3], graphs=[0.2], ranks=[0.5])
+    found = figures(together)
+    assert found["regions"] == {"median": pytest.approx(0.2), "p90": pytest.approx(0.28), "cases": 2}
+    assert found["ranks"] == {"median": 0.5, "cases": 1}
+    assert "changes" not in found

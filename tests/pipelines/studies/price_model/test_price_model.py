@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
+from studies.price_model.price_model import machines
 from support.cost_graphs import SMALL_BERT
 from support.price_models import PACES, examples, regions_of
 from support.study_settings import study_settings
@@ -14,7 +15,7 @@ from rlflow.cost.predicted import physics
 from rlflow.cost.predicted.cost import PredictedConfig
 from rlflow.cost.predicted.price_model import DESCRIPTION, TREES, read
 from rlflow.cost.predicted.training import LearningConfig
-from rlflow.cost.region_record import GraphRecord, RegionRecord, RewriteRecord, write_records
+from rlflow.cost.region_record import GraphRecord, RegionRecord, RegionTime, write_records
 from rlflow.onnx_io import from_onnx
 
 
@@ -25,7 +26,7 @@ def config(repository: Path) -> DictConfig:
 
 def test_the_settings_are_those_of_the_library(config: DictConfig) -> None:
     assert LearningConfig(**config.learning) == LearningConfig()
-    assert config.far == PredictedConfig().far
+    assert config.reference in machines(OmegaConf.to_container(config.processors))
 
 
 def test_the_cost_has_the_settings_of_its_dataclass(repository: Path) -> None:
@@ -38,17 +39,18 @@ def test_the_cost_has_the_settings_of_its_dataclass(repository: Path) -> None:
 @pytest.fixture
 def regions(tmp_path: Path) -> Path:
     """Two families of small BERTs as `make study NAME=prices` would write them, with times by the law of physics."""
-    records, graphs, rewrites = {}, [], []
+    records, graphs = {}, []
     for family, hidden in (("narrow", 32), ("wide", 64)):
         found = regions_of([from_onnx(zoo.build("bert", **{**SMALL_BERT, "layers": 1, "hidden": hidden}))])
-        for example in examples(found, lambda f: physics.milliseconds(PACES, physics.terms(f))):
-            region = found[example.signature]
-            records[example.signature] = RegionRecord(region, example.signature, example.ms, 0.0, 0.9, family, "small")
-        graphs.append(GraphRecord(dict.fromkeys(found, 1), 0, "original", family, "small"))
-        rewrites += [RewriteRecord((a,), (b,), 0, "rule", family, "small") for a in found for b in found if a < b]
+        own = examples(found, lambda f: physics.milliseconds(PACES, physics.terms(f, cold=1.0)))
+        times = {example.signature: RegionTime(1, example.ms) for example in own}
+        for signature, region in found.items():
+            records[signature] = RegionRecord(region, signature, family, "small")
+        for processor in study_settings("price_model").processors:
+            graphs.append(GraphRecord("original", family, "small", processor, 1e3, times, 1.0, 0.01))
     folder = tmp_path / "regions"
-    for name, content in (("regions", records.values()), ("graphs", graphs), ("rewrites", rewrites)):
-        write_records(folder / f"{name}.jsonl.xz", content)
+    write_records(folder / "regions.jsonl.xz", records.values())
+    write_records(folder / "graphs.jsonl.xz", graphs)
     return folder
 
 
@@ -59,9 +61,9 @@ def test_a_small_study_repeats(study: Callable[..., Path], store_root: Path, reg
     for name in ("first", "second"):
         folder = store_root / name
         folder.mkdir()
-        places = [f"{part}={regions / part}.jsonl.xz" for part in ("regions", "graphs", "rewrites")]
+        places = [f"{part}={regions / part}.jsonl.xz" for part in ("regions", "graphs")]
         small = (f"model={folder}", "trees.rounds=20", "learning.least_regions=2")
         metrics = study("price_model", *places, *small) / "price_model/metrics.json"
         files.append([(folder / DESCRIPTION).read_bytes(), (folder / TREES).read_bytes(), metrics.read_bytes()])
-        assert set(read(folder).description.trained_on["families"]) == {"narrow", "wide"}
+        assert set(read(folder).description.trained_on["times"]) == {*study_settings("price_model").processors}
     assert files[0] == files[1]

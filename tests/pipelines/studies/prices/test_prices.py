@@ -1,30 +1,30 @@
 """Prices: the study's configuration fits the library, and a tiny run goes from models to files that can be read."""
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
-from studies.prices.region_gathering import Configuration, GatheringConfig
-from studies.prices.region_timings import MeasuringConfig
+from studies.prices.placed_variants import MeasuringConfig, placed_variants
+from studies.prices.variants import Configuration, VariantsConfig, variants
 from support.study_settings import study_settings
 
 from rlflow import zoo
 from rlflow.cost.fragment import describe
-from rlflow.cost.region_record import read_graphs, read_records, read_rewrites
-from rlflow.runtime.timing.batches import BatchConfig
+from rlflow.cost.region_record import GraphRecord, read_graphs, read_records, write_records
+from rlflow.runtime.hardware import processor_name
+from rlflow.runtime.profile import ProfileConfig
 
+QUICK = MeasuringConfig(VariantsConfig(2, 1, (3,)), ProfileConfig(1, 2), "epyc", slow_pace=1000.0)
 TINY = (
     "models=[{family: mlp, entry: mlp}, {family: tiny, entry: tiny_scale}, {family: tiny, entry: tiny_merge}]",
-    "gathering.walks=1",
-    "gathering.tried=20",
-    "measuring.again=3",
+    "full_size=[{family: mlp, entry: mlp, settings: {batch: 3}}]",
+    "variants.models.walks=1",
+    "profile.sessions=1",
     "measuring.slow_pace=1000.0",  # a test passes on a busy machine
-    "measuring.batch.eviction_bytes=1_000_000",
 )
 
 
@@ -35,22 +35,56 @@ def config(repository: Path) -> DictConfig:
 
 def test_the_configuration_has_every_setting_of_its_dataclasses(config: DictConfig):
     settings = OmegaConf.to_container(config, resolve=True)
-    batch = settings["measuring"].pop("batch")
-    ours = [(BatchConfig, batch), (GatheringConfig, settings["gathering"]), (MeasuringConfig, settings["measuring"])]
-    for kind, section in ours:
-        assert {*section, "seed", "batch"} >= {field.name for field in fields(kind)}
-        kind(**section)
+    given = {**settings["measuring"], "variants": 0, "profile": 0, "processor": 0, "seed": 0}
+    assert {*given} == {field.name for field in fields(MeasuringConfig)}
+    assert {*settings["profile"]} == {field.name for field in fields(ProfileConfig)}
+    for ways in settings["variants"].values():
+        assert {*ways, "round"} == {field.name for field in fields(VariantsConfig)}
 
 
 def test_every_model_of_the_zoo_is_there_in_several_configurations(config: DictConfig):
-    """But for the loop, whose operators the library carries verbatim, and a model that came after the prices."""
-    settings = OmegaConf.to_container(config.models, resolve=True)
-    models = [Configuration(**model) for model in settings]
+    """But for the loop, whose operators the library carries verbatim, and one that is there at its full size alone."""
+    settings = OmegaConf.to_container(config, resolve=True)
+    models = [Configuration(**model) for model in settings["models"]]
+    full = [Configuration(**model) for model in settings["full_size"]]
     assert {model.entry for model in models} == {*zoo.names()} - {"loop", "mobilenet_v3"}
-    assert len({model.name for model in models}) == len(models) > 70
+    assert "mobilenet_v3" in {model.entry for model in full}
+    names = [model.name for model in (*models, *full)]
+    assert len(set(names)) > 85
     assert min(Counter(model.family for model in models).values()) > 2
     for model in models:
         assert {*model.settings} <= {*zoo.describe(model.entry).settings}
+
+
+def test_variants_are_the_original_and_what_became_of_it():
+    found = dict(variants(Configuration("mlp", "mlp").graph(), VariantsConfig(5, 2, (2, 4)), seed=0))
+    assert {"original", "walk 0, 2 steps", "walk 1, 4 steps"} <= found.keys()
+    assert len({found[name].order for name in found}) > 2
+
+
+def test_a_configuration_has_the_domains_that_its_rewrites_may_use():
+    graph = Configuration("mlp", "mlp", {}, {"com.microsoft": 1, "": 20}).graph()
+    assert graph.header.offers({"com.microsoft": 1, "": 20})
+
+
+def test_a_graph_is_what_its_regions_are():
+    """Each region is there as a graph of its signature, and the times of all make up most of that of the graph."""
+    row = placed_variants(Configuration("bert", "bert", zoo.describe("bert").small), QUICK)
+    graphs = [GraphRecord.from_json(graph) for graph in row["graphs"]]
+    assert {"original", "walk 0, 3 steps"} <= {graph.variant for graph in graphs}
+    for graph in graphs:
+        assert graph.regions.keys() <= row["regions"].keys()
+        assert 0 < sum(time.times * time.ms for time in graph.regions.values()) <= graph.ms * 1.001
+        assert graph.processor == "epyc"
+    assert not row["left_out"]
+
+
+def test_what_is_carried_verbatim_is_taken_off():
+    """A loop has no text: its time is neither a region's nor the graph's."""
+    row = placed_variants(Configuration("loop", "loop"), QUICK)
+    (graph, *_) = [GraphRecord.from_json(graph) for graph in row["graphs"]]
+    assert "Loop" not in json.dumps(row["regions"])
+    assert graph.ms >= sum(time.times * time.ms for time in graph.regions.values()) * 0.999
 
 
 @pytest.mark.study
@@ -58,31 +92,18 @@ def test_a_tiny_run(study: Callable[..., Path], store_root: Path):
     """From models to files that can be read; all that is named is there, and nothing is left to go on from."""
     figures = json.loads((study("prices", *TINY) / "prices/metrics.json").read_text())
     folder = store_root / "data/regions"
-    records = list(read_records(folder / "regions.jsonl.xz"))
-    rewrites, graphs = list(read_rewrites(folder / "rewrites.jsonl.xz")), list(read_graphs(folder / "graphs.jsonl.xz"))
+    records, graphs = list(read_records(folder / "regions.jsonl.xz")), list(read_graphs(folder / "graphs.jsonl.xz"))
     assert len(records) == figures["regions"] > 10
     assert {record.family for record in records} == {"mlp", "tiny"}
-    timed = {record.signature for record in records}
     assert all(describe(record.graph, record.graph.order).signature == record.signature for record in records)
-    assert timed.issuperset(s for rewrite in rewrites for s in (*rewrite.before, *rewrite.after))
-    assert len(rewrites) == figures["rewrites"] > 5
-    assert {graph.configuration for graph in graphs} == {"mlp", "tiny_scale", "tiny_merge"}
+    assert {s for graph in graphs for s in graph.regions} == {record.signature for record in records}
+    assert {graph.configuration for graph in graphs} == {"mlp", "tiny_scale", "tiny_merge", "mlp batch=3"}
+    assert {graph.processor for graph in graphs} == {processor_name()}
     assert f"{len(records)} distinct regions" in (folder / "README.md").read_text()
-
-
-@pytest.mark.study
-def test_a_run_whose_time_is_over_goes_on(
-    study: Callable[..., Path], study_refused: Callable[..., str], store_root: Path
-):
-    """With what was gathered; of timings, tests/pipelines/studies/prices/test_region_timings.py says so."""
-    assert "run it again" in study_refused("prices", *TINY, "measuring.time_s=1e-9")
-    assert not (store_root / "data/regions").exists(), "nothing is published where nothing was timed"
-    (gathered,) = (store_root / ".checkpoints/prices").iterdir()
-    assert {path.name for path in gathered.iterdir()} == {"mlp.json", "tiny.json"}
-
-    # Seen in the result only if it is read, not gathered anew.
-    shutil.copy(gathered / "tiny.json", gathered / "mlp.json")
-    study("prices", *TINY)
-    records = read_records(store_root / "data/regions/regions.jsonl.xz")
-    assert {record.family for record in records} == {"tiny"}
     assert not list((store_root / ".checkpoints/prices").iterdir())
+
+    # Another run takes the place of what it measures again, and leaves alone what another processor did.
+    other = [replace(graph, processor="another") for graph in graphs[:1]]
+    write_records(folder / "graphs.jsonl.xz", [*other, *graphs])
+    again = json.loads((study("prices", *TINY[:1], "full_size=[]", *TINY[2:]) / "prices/metrics.json").read_text())
+    assert again["processors"] == {"another": 1, processor_name(): figures["graphs"]}

@@ -1,0 +1,85 @@
+"""The figures and the data sheet of the measured graphs.
+
+document = figures(regions, graphs, rows)       for data/results/prices/metrics.json
+data_sheet(document)                            the same for people, as Markdown
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from experiment.formatting import rendered
+
+from rlflow.cost.region_record import GraphRecord, RegionRecord
+from studies.prices.variants import ORIGINAL
+
+_QUANTILES = (10, 50, 90, 99)
+_CLAIMED = 1.01
+
+Document = dict[str, Any]
+
+
+def figures(
+    regions: Sequence[RegionRecord], graphs: Sequence[GraphRecord], rows: Iterable[Mapping[str, Any]]
+) -> Document:
+    """Return what can be told: how many there are of each kind, how long they take, how noisy that is."""
+    operators = Counter(op for record in regions for op in {record.graph.nodes[i].op for i in record.graph.order})
+    ms = np.array([time.ms for graph in graphs for time in graph.regions.values()])
+    noise = [100 * graph.sigma_ms / graph.ms for graph in graphs if graph.ms and graph.sigma_ms is not None]
+    rows = list(rows)
+    return {
+        "regions": len(regions),
+        "graphs": len(graphs),
+        "times": len(ms),
+        "processors": dict(sorted(Counter(graph.processor for graph in graphs).items())),
+        "families": {
+            family: {
+                "regions": sum(record.family == family for record in regions),
+                "graphs": sum(graph.family == family for graph in graphs),
+            }
+            for family in sorted({graph.family for graph in graphs})
+        },
+        "operators": dict(sorted(operators.items(), key=lambda item: (-item[1], item[0]))),
+        "ms_quantiles": {str(q): float(np.percentile(ms, q)) for q in _QUANTILES},
+        "sigma_percent_median": float(np.median(noise)),
+        "sigma_percent_p90": float(np.percentile(noise, 90)),
+        "differs_percent": _differs_percent(rows),
+        "claims": _claims(rows),
+        "left_out": dict(sum((Counter(row["left_out"]) for row in rows), Counter[str]())),
+    }
+
+
+def _differs_percent(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Return the share of the time in kernels that compute nodes of several regions."""
+    shared_us = sum(us for row in rows for placed in row["kernels"].values() for _, us in placed)
+    return 100 * shared_us / (1e3 * sum(graph["ms"] for row in rows for graph in row["graphs"]))
+
+
+def _claims(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what came of variants that the price model said to be faster by a hundredth, by how they were found."""
+    ratios: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for row in rows:
+        ms = {graph["variant"]: graph["ms"] for graph in row["graphs"]}
+        for variant, told_ms in row["told_ms"].items():
+            told, real = row["told_ms"][ORIGINAL] / told_ms, ms[ORIGINAL] / ms[variant]
+            if variant != ORIGINAL and told >= _CLAIMED:
+                ratios[variant.split(",")[0].split()[0]].append((told, real))
+    return {
+        method: {
+            "claimed": len(found),
+            "faster": float(np.mean([real > 1 for _, real in found])),
+            "told": float(np.median([told for told, _ in found])),
+            "real": float(np.median([real for _, real in found])),
+            "worst": min(real for _, real in found),
+        }
+        for method, found in sorted(ratios.items())
+    }
+
+
+def data_sheet(document: Mapping[str, Any]) -> str:
+    """Return the sheet of a published document, in Markdown."""
+    return rendered(Path(__file__).with_suffix(".md.j2"), document)

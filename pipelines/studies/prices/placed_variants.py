@@ -1,0 +1,125 @@
+"""The variants of one model, each run as a whole, with the time that each of its regions takes in it.
+
+    measured = placed_variants(Configuration("bert", "bert", {"layers": 2}), config)
+    measured.regions, measured.graphs           # what was met, and what it took where
+
+Invariant: nothing is kept of a graph that ran while the machine was slow.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from statistics import fmean
+from typing import Any
+
+from rlflow.cost.fragment import describe, extract
+from rlflow.cost.in_place import Placed, profiled
+from rlflow.cost.predicted.cost import HERE, PredictedConfig, PredictedCost
+from rlflow.cost.predicted.price_model import load
+from rlflow.cost.region_record import GraphRecord, RegionTime, graph_to_json
+from rlflow.cost.regions import VIEWS, Partition, partition
+from rlflow.errors import RLFlowError
+from rlflow.ir.graph import Graph
+from rlflow.ops.weights import weights_mb
+from rlflow.runtime.profile import ProfileConfig
+from rlflow.runtime.timing.pace import pace_ms
+from studies.prices.variants import Configuration, VariantsConfig, variants
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MeasuringConfig:
+    """How graphs are run.
+
+    A machine is slow while its probe takes `slow_pace` times as long as at best. Then a graph is run again, after a
+    wait, up to `attempts` times.
+    """
+
+    variants: VariantsConfig
+    profile: ProfileConfig
+    processor: str
+    slow_pace: float = 1.1
+    attempts: int = 5
+    wait_s: float = 3.0
+    seed: int = 0
+
+
+@dataclass
+class PlacedVariants:
+    """The regions by signature, each as a graph in JSON, and the graphs that consist of them.
+
+    `left_out` counts, by reason, graphs that were not run. `kernels` has, for each time that a region was met, the
+    kernels that computed it, and the microseconds of those that computed nodes of other regions as well. `told_ms`
+    has, by variant, what the price model says of it that is used now.
+    """
+
+    regions: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    graphs: list[Mapping[str, Any]] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+    kernels: dict[str, list[tuple[list[str], float]]] = field(default_factory=dict)
+    told_ms: dict[str, float] = field(default_factory=dict)
+
+
+def placed_variants(configuration: Configuration, config: MeasuringConfig) -> dict[str, Any]:
+    """Run the variants of a model. A graph that cannot be written or run is left out, and counted by the reason."""
+    found = PlacedVariants()
+    cost_model = PredictedCost(load(), PredictedConfig(HERE))
+    best_ms = min(pace_ms(config.profile.threads) for _ in range(config.attempts))
+    for name, graph in variants(configuration.graph(), config.variants, config.seed):
+        cut = partition(graph)
+        try:
+            placed = _placed_while_quiet(graph, cut, config, best_ms)
+        except RLFlowError as error:
+            reason = str(error).split(":")[0][:100]
+            found.left_out[reason] = found.left_out.get(reason, 0) + 1
+            continue
+        _add(found, graph, placed, name, configuration, config.processor)
+        found.told_ms[name] = cost_model.runtime_ms(graph)
+    return asdict(found)
+
+
+def _placed_while_quiet(graph: Graph, cut: Partition, config: MeasuringConfig, best_ms: float) -> Placed:
+    for _ in range(config.attempts):
+        placed = profiled(graph, config.profile, seed=config.seed).placed(graph, cut)
+        if pace_ms(config.profile.threads) <= config.slow_pace * best_ms:
+            return placed
+        time.sleep(config.wait_s)
+    raise RLFlowError("the machine was slow")
+
+
+def _add(
+    found: PlacedVariants, graph: Graph, placed: Placed, variant: str, configuration: Configuration, processor: str
+) -> None:
+    """Keep a graph with its regions, without those that no text can hold: their time is taken off the graph's."""
+    times: defaultdict[str, list[float]] = defaultdict(list)
+    views, verbatim_us = 0, 0.0
+    for region, told in placed.regions.items():
+        if any(graph.nodes[i].is_opaque for i in region):
+            verbatim_us += told.us
+            continue
+        if all(graph.nodes[i].op in VIEWS for i in region):
+            views += 1
+            continue
+        fragment = describe(graph, region)
+        times[fragment.signature].append(told.us)
+        found.kernels.setdefault(fragment.signature, []).append((sorted(told.kernels.elements()), told.shared_us))
+        if fragment.signature not in found.regions:
+            found.regions[fragment.signature] = graph_to_json(extract(graph, fragment))
+    record = GraphRecord(
+        variant,
+        configuration.family,
+        configuration.name,
+        processor,
+        round(weights_mb(graph), 3),
+        {signature: RegionTime(len(us), round(fmean(us) / 1e3, 5)) for signature, us in times.items()},
+        round((placed.model_us - verbatim_us) / 1e3, 5),
+        round(placed.sigma_us / 1e3, 5),
+        round(placed.reorders_us / 1e3, 5),
+        views,
+    )
+    found.graphs.append(record.to_json())

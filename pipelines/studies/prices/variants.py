@@ -1,0 +1,99 @@
+"""The graphs whose regions are priced: models, what searches find in them, and what random walks make of them.
+
+    for name, graph in variants(Configuration("bert", "bert", {"layers": 2}).graph(), VariantsConfig(), seed=0):
+        ...                     # "original", "predicted, round 1", "gpu, round 1", "walk 0, 12 steps"
+
+Searches lead to where prices are wrong in their favour, and walks to where no search goes: a model needs both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+from rlflow import zoo
+from rlflow.cost.analytic import AnalyticCost, GpuConfig
+from rlflow.cost.base import CostModel
+from rlflow.cost.predicted.cost import PredictedCost
+from rlflow.cost.predicted.price_model import load
+from rlflow.ir.graph import Graph
+from rlflow.method import Budget
+from rlflow.onnx_io import from_onnx
+from rlflow.onnx_io.model_file import load_model
+from rlflow.onnx_io.opset_upgrade import upgraded
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.chains import Chains
+from rlflow.trajectory.replay import replay
+from studies.walks import rewritten
+
+ORIGINAL = "original"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A model, and the family by which it is known.
+
+    `entry` names one of the zoo, which has `settings`, or a file. `domains` are versions of domains ("" is ai.onnx)
+    whose operators rewrites may use in it, where these are not its own.
+    """
+
+    family: str
+    entry: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    domains: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        domains = {domain or "ai.onnx": version for domain, version in self.domains.items()}
+        named = (f"{key}={value}" for key, value in {**self.settings, **domains}.items())
+        return " ".join([Path(self.entry).stem, *named])
+
+    def graph(self) -> Graph:
+        """Return the model as a graph. Raises what `zoo.build` or `load_model` does."""
+        is_file = self.entry.endswith(".onnx")
+        model = load_model(Path(self.entry)) if is_file else zoo.build(self.entry, **self.settings)
+        others = {domain: version for domain, version in self.domains.items() if domain}
+        model.opset_import.extend(helper.make_opsetid(domain, version) for domain, version in others.items())
+        graph = from_onnx(model)
+        return upgraded(graph, self.domains[""]) or graph if "" in self.domains else graph
+
+
+@dataclass(frozen=True)
+class VariantsConfig:
+    """`expansions` of each search; `walks` from the original, looked at after each of so many `stops`.
+
+    `round` counts how often prices have been learned from what searches by the last ones found.
+    """
+
+    expansions: int = 20
+    walks: int = 3
+    stops: tuple[int, ...] = (3, 12, 48)
+    round: int = 1
+
+
+def variants(graph: Graph, config: VariantsConfig, seed: int) -> Iterator[tuple[str, Graph]]:
+    """Yield the original and what became of it, by the name of the way that led there."""
+    yield ORIGINAL, graph
+    rules = library.load()
+    rewriter = Rewriter(rules.rules)
+    for cost_model in _cost_models():
+        found = Chains(rules, rewriter, cost_model).optimise(graph, Budget(expansions=config.expansions))
+        if found.trajectory.steps:
+            *_, end = replay(graph, found.trajectory, rewriter)
+            yield f"{cost_model.name}, round {config.round}", end
+    for walk in range(config.walks):
+        rng, walked, steps = np.random.default_rng((seed, walk)), graph, 0
+        for stop in config.stops:
+            walked, steps = rewritten(rewriter, walked, stop - steps, rng), stop
+            yield f"walk {walk}, {stop} steps", walked
+
+
+def _cost_models() -> list[CostModel]:
+    """What the price model has learned so far, and a machine on which launches count: they lead to other ends."""
+    return [PredictedCost(load()), AnalyticCost(GpuConfig(), name="gpu")]

@@ -1,0 +1,155 @@
+"""Which nodes of a graph each kernel computes, once ONNX Runtime has fused the whole model.
+
+    kernels, fused = kernels_of(graph)
+    kernels[7].operator, kernels[7].nodes       # "FusedConv", (12, 13, 14): a Conv, its BatchNormalization and a Relu
+
+ONNX Runtime says so nowhere, but it keeps names: of a value that a kernel computes, or, where the kernel computes it
+in another layout, in the name of the kernel ("X_nchwc", "X/MatMulAddFusion"). So a graph is written with names of our
+own for its values, and what a kernel computes is everything before its value that no other kernel computes.
+
+Invariant: a node is computed by a kernel unless it was folded, or an equal node is computed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from onnx import ModelProto, NodeProto
+
+from rlflow.cost.regions import POINTWISE, VIEWS, twins
+from rlflow.ir.graph import Graph, make_graph
+from rlflow.ir.node import Node
+from rlflow.onnx_io import to_onnx
+from rlflow.onnx_io.exporter import names_in_subgraphs
+from rlflow.runtime.session import fused_model
+
+_NAME = re.compile(r"@(\d+)\.(\d+)@")
+_REORDERS = frozenset({"ReorderInput", "ReorderOutput"})
+_BLOCKED, _IN_BLOCKS = "com.microsoft.nchwc", "_nchwc"
+
+
+@dataclass(frozen=True)
+class PlacedKernel:
+    """A kernel of the fused model: the place of its node there, and the nodes of the graph that it computes.
+
+    `nodes` are in the graph's order, and none for the reorders of the blocked layout.
+    """
+
+    place: int
+    operator: str
+    nodes: tuple[int, ...]
+
+    @property
+    def is_reorder(self) -> bool:
+        return self.operator in _REORDERS
+
+
+def kernels_of(graph: Graph) -> tuple[list[PlacedKernel], ModelProto]:
+    """Let ONNX Runtime fuse a graph; return its kernels in their order, and the fused model.
+
+    Raises `RLFlowError` when ONNX Runtime refuses the model.
+    """
+    marked = _marked(graph)
+    fused = fused_model(to_onnx(marked))
+    return _placed(marked, fused.graph.node), fused
+
+
+def _marked(graph: Graph) -> Graph:
+    """Return the graph with a name of our own for each value that has none to the outside, or in a subgraph."""
+    kept = {*names_in_subgraphs(graph), *graph.output_names}
+
+    def marked(identifier: int, node: Node) -> Node:
+        names = (own if own in kept else f"@{identifier}.{k}@" for k, own in enumerate(node.names))
+        if identifier in graph.inputs:
+            return node
+        return replace(node.with_names(tuple(names)), label=f"@{identifier}.0@")
+
+    nodes = {identifier: marked(identifier, node) for identifier, node in graph.nodes.items()}
+    return make_graph(nodes, graph.inputs, graph.outputs, graph.output_names, graph.header)
+
+
+def _placed(graph: Graph, kernels: Sequence[NodeProto]) -> list[PlacedKernel]:
+    ends = _ends(graph, kernels)
+    computed = {end for found in ends for end in found}
+    for place, kernel in enumerate(kernels):
+        if kernel.domain == _BLOCKED and len(ends[place]) == 1:
+            computed.discard(ends[place][0])
+            ends[place] = (_taken_in(graph, ends[place][0], computed),)
+            computed.update(ends[place])
+    position = graph.positions()
+    nodes = [tuple(sorted(_before(graph, found, computed), key=position.__getitem__)) for found in ends]
+    placed = zip(
+        range(len(kernels)), (kernel.op_type for kernel in kernels), _with_helpers(kernels, nodes), strict=True
+    )
+    return [PlacedKernel(*entry) for entry in placed]
+
+
+def _with_helpers(kernels: Sequence[NodeProto], nodes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return the nodes of each kernel; what ONNX Runtime adds to prepare an operand belongs to its reader."""
+    readers: dict[str, int] = {}
+    found = list(nodes)
+    for place in reversed(range(len(kernels))):
+        kernel = kernels[place]
+        if not found[place] and kernel.op_type not in _REORDERS:
+            found[place] = next((found[readers[name]] for name in kernel.output if name in readers), ())
+        readers.update(dict.fromkeys(kernel.input, place))
+    return found
+
+
+def _ends(graph: Graph, kernels: Sequence[NodeProto]) -> list[tuple[int, ...]]:
+    """Return the last nodes that each kernel computes.
+
+    They are known by the names of its values, else by those of a view or a reorder behind it, else by its own name.
+    """
+    node_of = {name: i for i in graph.order for name in graph.nodes[i].names}
+    node_of |= {name: ref.node for ref, name in zip(graph.outputs, graph.output_names, strict=True)}
+    told: dict[str, tuple[int, ...]] = {}  # by the name of a value, the nodes that it is told to be
+    ends: list[tuple[int, ...]] = []
+    for kernel in reversed(kernels):  # readers first
+        behind = [told[name] for name in kernel.output if name in told]
+        known = tuple(dict.fromkeys(node_of[name] for name in kernel.output if name in node_of))
+        if not known and behind:
+            known = behind[0]
+        if not known and kernel.op_type not in _REORDERS:
+            known = _named(kernel, node_of)
+        if known and (kernel.op_type in VIEWS or kernel.op_type in _REORDERS) and kernel.input[0] not in node_of:
+            told.setdefault(kernel.input[0], known)
+        ends.append(() if kernel.op_type in _REORDERS else known)
+    return ends[::-1]
+
+
+def _named(kernel: NodeProto, node_of: Mapping[str, int]) -> tuple[int, ...]:
+    if marked := _NAME.search(kernel.name):
+        return (int(marked.group(1)),)
+    output = kernel.name.removesuffix(_IN_BLOCKS)
+    return (node_of[output],) if output in node_of else ()
+
+
+def _taken_in(graph: Graph, node: int, computed: Collection[int]) -> int:
+    """Return the last of the sums and activations behind a node that its kernel takes in, in the blocked layout."""
+    while len(readers := graph.consumers[node]) == 1:
+        (reader,) = readers
+        if reader in computed or graph.nodes[reader].op not in POINTWISE:
+            break
+        node = reader
+    return node
+
+
+def _before(graph: Graph, ends: Iterable[int], computed: Set[int]) -> Iterator[int]:
+    """List these nodes, and those before them that no kernel ends with."""
+    seen, waiting = set(ends), list(ends)
+    while waiting:
+        identifier = waiting.pop()
+        yield identifier
+        for source in graph.nodes[identifier].sources:
+            if source in seen or source in computed or _is_given(graph.nodes[source]):
+                continue
+            if computed.isdisjoint(twins(graph, source)):
+                seen.add(source)
+                waiting.append(source)
+
+
+def _is_given(node: Node) -> bool:
+    return node.constant or not node.inputs

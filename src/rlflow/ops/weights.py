@@ -1,0 +1,25 @@
+"""The weights that a run of a model reads: whether they fit into the caches decides how long its products take.
+
+weights_mb(graph)       # 438.0 for BERT-Base, of which the table of words is not read as a whole
+"""
+
+from __future__ import annotations
+
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import Ref
+from rlflow.ops import registry
+
+_DIGITS = 3
+_SELECTING = registry.having(lambda traits: traits.selects)
+"""Operators that read a part of a tensor."""
+
+
+def weights_mb(graph: Graph) -> float:
+    """Return megabytes of constants, without those of which nodes only select a part."""
+    read: set[Ref] = set()
+    for identifier in graph.order:
+        node = graph.nodes[identifier]
+        if node.op not in _SELECTING:
+            read.update(ref for ref in node.inputs if ref is not None and graph.nodes[ref.node].constant)
+    kinds = [graph.type_of(ref) for ref in read]
+    return round(sum(kind.nbytes for kind in kinds if kind is not None and kind.is_static) / 1e6, _DIGITS)
