@@ -20,7 +20,7 @@ def test_every_node_is_computed_by_a_kernel(name):
     """Or a node that computes the same is. No kernel computes nothing, but for the reorders that ONNX Runtime adds."""
     graph = small_graph(name)
     kernels, fused = kernels_of(graph)
-    assert [kernel.operator for kernel in kernels] == [node.op_type for node in fused.graph.node]
+    assert [kernel.operator for kernel in kernels] == [kernel.operator for kernel in fused.kernels]
     assert all(kernel.nodes for kernel in kernels if not kernel.is_reorder)
     known = {first_twin(graph, i) for kernel in kernels for i in kernel.nodes}
     assert known == {first_twin(graph, i) for i in graph.order}
@@ -54,7 +54,7 @@ def test_an_operand_that_is_prepared_belongs_to_its_reader():
     """ONNX Runtime reshapes what a Gemm of three dimensions reads: that Reshape is part of the MatMul."""
     graph = small_graph("bert")
     kernels, fused = kernels_of(graph)
-    added = [k for k in kernels if fused.graph.node[k.place].name.startswith("gemm_input_reshape")]
+    added = [k for k in kernels if fused.kernels[k.place].name.startswith("gemm_input_reshape")]
     assert added
     assert all("MatMul" in {graph.nodes[i].op for i in kernel.nodes} for kernel in added)
 

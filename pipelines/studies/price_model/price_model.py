@@ -70,7 +70,7 @@ def main(config: DictConfig) -> None:
 def machines(processors: Mapping[str, Any]) -> dict[str, Machine]:
     """Return the processors of the settings by name."""
     return {
-        name: Machine(of["traits"], of["view_us"] / 1e3, of["pace_ms"], ReorderConfig(**of["reorders"]))
+        name: Machine(of["traits"], of["view_us"] / 1e3, ReorderConfig(**of["reorders"]))
         for name, of in processors.items()
     }
 

@@ -87,9 +87,9 @@ def profiled(
     Raises `RLFlowError` when ONNX Runtime refuses the model, or stops.
     """
     kernels, fused = kernels_of(graph)
-    own = set(symbolic_dimensions(fused))
+    own = set(symbolic_dimensions(fused.model))
     sizes = {name: size for name, size in (dimensions or {}).items() if name in own}
-    times = profile(fused, draw_inputs(fused, np.random.default_rng(seed), sizes), config)
+    times = profile(fused, draw_inputs(fused.model, np.random.default_rng(seed), sizes), config)
     return Profiled(list(zip(kernels, map(float, times.kernel_us), strict=True)), times.model_us, times.sigma_us)
 
 

@@ -1,6 +1,6 @@
 """Which nodes of a graph each kernel computes, once ONNX Runtime has fused the whole model.
 
-    kernels, fused = kernels_of(graph)
+    kernels, fused = kernels_of(graph)              # the second is for `runtime/profile.py`
     kernels[7].operator, kernels[7].nodes       # "FusedConv", (12, 13, 14): a Conv, its BatchNormalization and a Relu
 
 ONNX Runtime says so nowhere, but it keeps names: of a value that a kernel computes, or, where the kernel computes it
@@ -16,14 +16,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from onnx import ModelProto, NodeProto
-
 from rlflow.cost.regions import POINTWISE, VIEWS, twins
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import Node
 from rlflow.onnx_io import to_onnx
 from rlflow.onnx_io.exporter import names_in_subgraphs
-from rlflow.runtime.session import fused_model
+from rlflow.runtime.profile import Fused, Kernel
 
 _NAME = re.compile(r"@(\d+)\.(\d+)@")
 _REORDERS = frozenset({"ReorderInput", "ReorderOutput"})
@@ -46,14 +44,14 @@ class PlacedKernel:
         return self.operator in _REORDERS
 
 
-def kernels_of(graph: Graph) -> tuple[list[PlacedKernel], ModelProto]:
+def kernels_of(graph: Graph) -> tuple[list[PlacedKernel], Fused]:
     """Let ONNX Runtime fuse a graph; return its kernels in their order, and the fused model.
 
     Raises `RLFlowError` when ONNX Runtime refuses the model.
     """
     marked = _marked(graph)
-    fused = fused_model(to_onnx(marked))
-    return _placed(marked, fused.graph.node), fused
+    fused = Fused.of(to_onnx(marked))
+    return _placed(marked, fused.kernels), fused
 
 
 def _marked(graph: Graph) -> Graph:
@@ -70,7 +68,7 @@ def _marked(graph: Graph) -> Graph:
     return make_graph(nodes, graph.inputs, graph.outputs, graph.output_names, graph.header)
 
 
-def _placed(graph: Graph, kernels: Sequence[NodeProto]) -> list[PlacedKernel]:
+def _placed(graph: Graph, kernels: Sequence[Kernel]) -> list[PlacedKernel]:
     ends = _ends(graph, kernels)
     computed = {end for found in ends for end in found}
     for place, kernel in enumerate(kernels):
@@ -81,24 +79,24 @@ def _placed(graph: Graph, kernels: Sequence[NodeProto]) -> list[PlacedKernel]:
     position = graph.positions()
     nodes = [tuple(sorted(_before(graph, found, computed), key=position.__getitem__)) for found in ends]
     placed = zip(
-        range(len(kernels)), (kernel.op_type for kernel in kernels), _with_helpers(kernels, nodes), strict=True
+        range(len(kernels)), (kernel.operator for kernel in kernels), _with_helpers(kernels, nodes), strict=True
     )
     return [PlacedKernel(*entry) for entry in placed]
 
 
-def _with_helpers(kernels: Sequence[NodeProto], nodes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def _with_helpers(kernels: Sequence[Kernel], nodes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Return the nodes of each kernel; what ONNX Runtime adds to prepare an operand belongs to its reader."""
     readers: dict[str, int] = {}
     found = list(nodes)
     for place in reversed(range(len(kernels))):
         kernel = kernels[place]
-        if not found[place] and kernel.op_type not in _REORDERS:
-            found[place] = next((found[readers[name]] for name in kernel.output if name in readers), ())
-        readers.update(dict.fromkeys(kernel.input, place))
+        if not found[place] and kernel.operator not in _REORDERS:
+            found[place] = next((found[readers[name]] for name in kernel.results if name in readers), ())
+        readers.update(dict.fromkeys(kernel.operands, place))
     return found
 
 
-def _ends(graph: Graph, kernels: Sequence[NodeProto]) -> list[tuple[int, ...]]:
+def _ends(graph: Graph, kernels: Sequence[Kernel]) -> list[tuple[int, ...]]:
     """Return the last nodes that each kernel computes.
 
     They are known by the names of its values, else by those of a view or a reorder behind it, else by its own name.
@@ -108,19 +106,19 @@ def _ends(graph: Graph, kernels: Sequence[NodeProto]) -> list[tuple[int, ...]]:
     told: dict[str, tuple[int, ...]] = {}  # by the name of a value, the nodes that it is told to be
     ends: list[tuple[int, ...]] = []
     for kernel in reversed(kernels):  # readers first
-        behind = [told[name] for name in kernel.output if name in told]
-        known = tuple(dict.fromkeys(node_of[name] for name in kernel.output if name in node_of))
+        behind = [told[name] for name in kernel.results if name in told]
+        known = tuple(dict.fromkeys(node_of[name] for name in kernel.results if name in node_of))
         if not known and behind:
             known = behind[0]
-        if not known and kernel.op_type not in _REORDERS:
+        if not known and kernel.operator not in _REORDERS:
             known = _named(kernel, node_of)
-        if known and (kernel.op_type in VIEWS or kernel.op_type in _REORDERS) and kernel.input[0] not in node_of:
-            told.setdefault(kernel.input[0], known)
-        ends.append(() if kernel.op_type in _REORDERS else known)
+        if known and (kernel.operator in VIEWS or kernel.operator in _REORDERS) and kernel.operands[0] not in node_of:
+            told.setdefault(kernel.operands[0], known)
+        ends.append(() if kernel.operator in _REORDERS else known)
     return ends[::-1]
 
 
-def _named(kernel: NodeProto, node_of: Mapping[str, int]) -> tuple[int, ...]:
+def _named(kernel: Kernel, node_of: Mapping[str, int]) -> tuple[int, ...]:
     if marked := _NAME.search(kernel.name):
         return (int(marked.group(1)),)
     output = kernel.name.removesuffix(_IN_BLOCKS)

@@ -1,13 +1,14 @@
 """The time that each kernel of a model takes inside the model, from ONNX Runtime's own profiles.
 
-    kernel_us, model_us = profile(fused_model(model), draw_inputs(model, rng), ProfileConfig())
-    kernel_us[3]                    # of the fourth node of the fused model
+    fused = Fused.of(model)                                         # as ONNX Runtime runs it
+    times = profile(fused, draw_inputs(fused.model, rng), ProfileConfig())
+    fused.kernels[3].operator, times.kernel_us[3]                   # "Gemm", 812.0
 
 Only a profile knows how warm the weights and the values of a kernel are where it runs. It costs time itself, about 3 us
 a kernel. So every session that writes one has a twin that does not, and what the first takes longer is taken off its
 kernels, from each the same. So the kernels' times add up to the model's, launches included.
 
-Invariant: the times have the order of the nodes, and no kernel takes less than nothing.
+Invariant: the times have the order of the kernels, and no kernel takes less than nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from onnx import ModelProto
 
 from rlflow.errors import InputError
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import open_session, run
+from rlflow.runtime.session import fused_model, open_session, run
 
 _KERNEL, _MODEL, _NAME = "_kernel_time", "model_run", "kernel_{}"
 _QUIET = 0.25
@@ -51,6 +52,32 @@ class ProfileConfig:
                 raise InputError(f"{name} is {getattr(self, name)}; a profile needs at least 1")
 
 
+class Kernel(NamedTuple):
+    """A node of a fused model: the operator that runs, its domain, the node's name, and those of its values."""
+
+    operator: str
+    domain: str
+    name: str
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fused:
+    """A model as ONNX Runtime has fused it, and its kernels in their order."""
+
+    model: ModelProto
+    kernels: tuple[Kernel, ...]
+
+    @classmethod
+    def of(cls, model: ModelProto | Path) -> Fused:
+        """Let ONNX Runtime fuse a model as deployed. Raises `RLFlowError` when it refuses the model."""
+        fused = fused_model(model)
+        nodes = fused.graph.node
+        kernels = (Kernel(n.op_type, n.domain, n.name, tuple(n.input), tuple(n.output)) for n in nodes)
+        return cls(fused, tuple(kernels))
+
+
 class Profile(NamedTuple):
     """Microseconds of each kernel (kernels,), of the whole model as it runs without a profile, and their error."""
 
@@ -59,13 +86,10 @@ class Profile(NamedTuple):
     sigma_us: float
 
 
-def profile(fused: ModelProto, inputs: Mapping[str, np.ndarray], config: ProfileConfig = ProfileConfig()) -> Profile:
-    """Time the kernels of a model that ONNX Runtime has fused already: each node of it is one.
-
-    Raises `RLFlowError` when ONNX Runtime refuses the model, or stops.
-    """
+def profile(fused: Fused, inputs: Mapping[str, np.ndarray], config: ProfileConfig = ProfileConfig()) -> Profile:
+    """Time the kernels of a fused model. Raises `RLFlowError` when ONNX Runtime refuses the model, or stops."""
     named = ModelProto()
-    named.CopyFrom(fused)
+    named.CopyFrom(fused.model)
     for place, node in enumerate(named.graph.node):
         node.name = _NAME.format(place)
     kernel_us, model_us = [], []

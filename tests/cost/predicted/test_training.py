@@ -26,10 +26,8 @@ def regions(bert):
 
 
 def learned(made, fit_trees=one_leaf):
-    machines = {e.processor: Machine(TRAITS, 0.0004, 0.9, ReorderConfig()) for e in made}
-    return learn(
-        made, machines or {"drawn": Machine(TRAITS, 0.0, 0.0, ReorderConfig())}, "drawn", NOISE, CONFIG, fit_trees
-    )
+    machines = {e.processor: Machine(TRAITS, 0.0004, ReorderConfig()) for e in made}
+    return learn(made, machines or {"drawn": Machine(TRAITS, 0.0, ReorderConfig())}, "drawn", NOISE, CONFIG, fit_trees)
 
 
 def test_times_that_obey_physics_are_learned_exactly(regions) -> None:

@@ -41,7 +41,7 @@ class PredictedConfig:
 
     - `processor`: the name of one that the model knows, "here" for the one that is most like this machine's, and None
       for the model's reference, at whose prices experiments are equal everywhere.
-    - `pace`: how many times as long as at the model's reference pace the probe takes on the machine.
+    - `pace`: how many times as long as that processor the machine takes.
     - `noise_share`, `noise_us`: what each changed region adds to the standard error of a change, as a share of its
       price and in microseconds beside. The share is none: the work that a region keeps is in its old price and in its
       new one, and so is that work's error. With a share, as measured prices have it, greedy search would pass over the

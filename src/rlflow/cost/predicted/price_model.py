@@ -55,14 +55,12 @@ class Processor:
     - `traits`: megabytes of the cache of a core and of the last one, and instructions, by the names of `_TRAITS`.
     - `physics`: milliseconds for one unit of each term.
     - `view_ms`: milliseconds of a region of mere views.
-    - `pace_ms`: milliseconds of the probe of `rlflow.runtime.timing.pace`, at whose pace the prices are.
     - `reorders`: those of the blocked layout, without which regions are priced (`cost/region_cost.py`).
     """
 
     traits: Mapping[str, float]
     physics: Mapping[str, float]
     view_ms: float
-    pace_ms: float
     reorders: ReorderConfig
 
 

@@ -68,11 +68,10 @@ class Machine:
 
     traits: Mapping[str, float]
     view_ms: float
-    pace_ms: float
     reorders: ReorderConfig
 
     def with_physics(self, coefficients: Mapping[str, float]) -> Processor:
-        return Processor(self.traits, coefficients, self.view_ms, self.pace_ms, self.reorders)
+        return Processor(self.traits, coefficients, self.view_ms, self.reorders)
 
 
 @dataclass(frozen=True)

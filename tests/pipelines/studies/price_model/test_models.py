@@ -38,7 +38,7 @@ def gathered() -> Gathered:
 
 
 def learned(known: list[Example]) -> Learned:
-    machines = {"drawn": Machine(TRAITS, 0.0, 0.9, ReorderConfig())}
+    machines = {"drawn": Machine(TRAITS, 0.0, ReorderConfig())}
     return learn(known, machines, "drawn", Noise(0.025, 0.0), LearningConfig(least_regions=2), one_leaf)
 
 
