@@ -1,10 +1,10 @@
-"""Compare the sum of a graph's measured regions with what the model takes end to end, for every model of the zoo.
+"""Compare the price of a graph with what the model takes end to end, for every model of the zoo and for others.
 
     python pipelines/study.py cost_accuracy
+    python pipelines/study.py cost_accuracy exports=FOLDER          models that prices were not learned from, besides
 
-Prices are measured anew, and are published as a list that `cost=measured` may price by on any machine (`cost.prices`).
-Each model is timed in ONNX Runtime against itself, which is the control. The machine should be quiet. Prices and graphs
-that are done are kept until all are.
+Each model is timed in ONNX Runtime against itself, which is the control. The machine should be quiet. Graphs that are
+done are kept until all are.
 """
 
 import os
@@ -16,10 +16,9 @@ import numpy as np
 from experiment.results import write_results
 from experiment.tables import cost_accuracy_table
 from omegaconf import DictConfig, OmegaConf
-from tracking.factories import cost_model_of, model_file_of, save_prices
+from tracking.factories import cost_model_of, model_file_of
 from tracking.run import Run, numbers
 
-from rlflow.cost import price_list
 from rlflow.cost.region_cost import RegionCost
 from rlflow.onnx_io import from_onnx
 from rlflow.runtime.timing.latency import compare_latency
@@ -28,7 +27,6 @@ from studies.cost_accuracy.documents import CostAccuracy
 from studies.program import open_study, options_of, study_program
 
 RESULTS = Path("data/results/cost_accuracy/metrics.json")
-PRICES = Path("data/prices/zoo.json.gz")
 
 Row = dict[str, Any]
 
@@ -37,14 +35,16 @@ Row = dict[str, Any]
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     option_of = options_of("cost_accuracy")
-    cost, graphs = option_of("cost", settings["cost"]), settings["graphs"]
+    cost = {**option_of("cost", settings["cost"]), **settings["machine"]}
+    cells = {(name,): option_of("graph", name) for name in settings["graphs"]}
+    if settings["exports"]:
+        files = sorted(Path(settings["exports"]).glob("*.onnx"))
+        cells |= {(file.stem,): {"kind": "file", "name": file.stem, "path": str(file.resolve())} for file in files}
     with open_study("cost_accuracy", settings) as study:
-        compared = partial(_compared, cost, settings, study.folder)
-        if rows := study.rows({(name,): option_of("graph", name) for name in graphs}, compared, _logged):
+        if rows := study.rows(cells, partial(_compared, cost, settings, study.folder), _logged):
             results = {name: row for (name,), row in rows.items()}
             write_results(RESULTS, CostAccuracy, results)
             RESULTS.with_name("table.md").write_text(cost_accuracy_table(results))
-            price_list.read(study.folder / "prices.json").save(PRICES)
             study.run.artifact(RESULTS)
 
 
@@ -57,12 +57,11 @@ def _logged(run: Run, key: tuple[str], row: Row) -> str:
 
 def _compared(cost: Any, settings: Any, folder: Path, graph: Any) -> Row:
     """Price a graph, then time it against itself."""
-    prices, model = folder / "prices.json", model_file_of(graph, folder / "model.onnx")
-    cost_model = cost_model_of(cost, prices if prices.exists() else None)
+    model = model_file_of(graph, folder / "model.onnx")
+    cost_model = cost_model_of(cost)
     assert isinstance(cost_model, RegionCost)
     imported = from_onnx(model)
     cost_model_ms = cost_model.runtime_ms(imported)
-    save_prices(cost_model, prices)
     parts = cost_model.breakdown(imported)
 
     before = os.getloadavg()[0]

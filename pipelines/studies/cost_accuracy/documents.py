@@ -8,7 +8,7 @@ from rlflow.schemas.figures import NOT_EMPTY, Cases, Document, Interval, Load, M
 
 
 class Accuracy(Document):
-    """The price of a graph by its measured regions, beside its latency."""
+    """The price of a graph, beside its latency."""
 
     cost_model_ms: Milliseconds
     """regions_ms and reorders_ms together."""
@@ -38,8 +38,8 @@ class Accuracy(Document):
 
 
 CostAccuracy = Annotated[dict[str, Accuracy], NOT_EMPTY]
-"""Graph -> what the cost model of measured regions says beside what the model takes end to end in ONNX Runtime, and
-beside what the sum of regions would say without a price for the borders.
+"""Graph -> what the cost model says beside what the model takes end to end in ONNX Runtime, and beside what the sum of
+regions would say without a price for the borders.
 """
 
 

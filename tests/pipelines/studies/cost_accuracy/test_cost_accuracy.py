@@ -11,14 +11,12 @@ from support.documents import sample
 from support.study_settings import study_settings
 
 from rlflow import zoo
-from rlflow.cost import price_list
-from rlflow.runtime.hardware import fingerprint
 
 
 def test_every_large_model_of_the_zoo_is_in_it() -> None:
     config = study_settings("cost_accuracy")
     small = {name for name in zoo.names() if zoo.describe(name).family in ("tiny", "mlp", "control_flow")}
-    assert {*zoo.names()} - small - {*config.graphs} == {"conv", "mobilenet_v3"}, "the second came after the study"
+    assert {*zoo.names()} - small - {*config.graphs} == {"conv"}
 
 
 def test_the_table_has_a_row_for_each_graph() -> None:
@@ -36,13 +34,10 @@ def test_the_table_has_a_row_for_each_graph() -> None:
 
 
 @pytest.mark.study
-def test_a_tiny_study(study: Callable[..., Path], store_root: Path) -> None:
+def test_a_tiny_study(study: Callable[..., Path]) -> None:
     """Of microseconds, which prove no more than that the figures are there and belong together."""
     results = study("cost_accuracy", "graphs=[tiny_merge]", "latency.rounds=2")
     assert {path.name for path in (results / "cost_accuracy").iterdir()} == {"metrics.json", "table.md"}
     row = json.loads((results / "cost_accuracy/metrics.json").read_text())["tiny_merge"]
     assert row["cost_model_ms"] == pytest.approx(row["regions_ms"] + row["reorders_ms"], rel=1e-9)
     assert row["difference_percent"] == pytest.approx(100 * (row["cost_model_ms"] / row["end_to_end_ms"] - 1), rel=1e-9)
-    published = price_list.read(store_root / "data/prices/zoo.json.gz")
-    assert published.prices
-    assert published.hardware == fingerprint(threads=1).key
