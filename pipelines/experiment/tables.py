@@ -86,8 +86,8 @@ def cost_accuracy_table(metrics: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 _ACCURACY_LEGEND = """
-*Cost model*: the sum of a graph's regions and its reorders of the blocked layout. *Regions alone*: the sum in which each
-region pays for the reorders that it has by itself. *A/A*: the model against itself, the noise floor.
+*Cost model*: the sum of a graph's regions and its reorders of the blocked layout. *Regions alone*: the sum in which
+each region pays for the reorders that it has by itself. *A/A*: the model against itself, the noise floor.
 """
 
 
