@@ -18,7 +18,8 @@ from typing import Any
 
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.in_place import Placed, profiled
-from rlflow.cost.predicted.cost import HERE, PredictedConfig, PredictedCost
+from rlflow.cost.models import HERE
+from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
 from rlflow.cost.predicted.price_model import load
 from rlflow.cost.region_record import GraphRecord, RegionTime, graph_to_json
 from rlflow.cost.regions import VIEWS, Partition, partition

@@ -29,7 +29,8 @@ from immutables import Map
 
 from rlflow.cost.blocked_layout import PADS, STARTING, Layout, Reorder, laid_out, reorders
 from rlflow.cost.exact_sum import Exact, exact
-from rlflow.cost.fragment import leaves
+from rlflow.cost.fragment import is_result
+from rlflow.cost.regions import first_twin, first_value, readers
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT, Node, Ref
@@ -130,11 +131,11 @@ class Reordering:
         """Return the milliseconds of the reorders of a few nodes, in the graph's order, as a model by themselves."""
         if not self._blocks(graph.nodes[i] for i in nodes):
             return 0.0
-        scene = _Alone(graph, nodes)
-        for identifier in nodes:
+        scene, run = _Alone(graph, nodes), [i for i in nodes if first_twin(graph, i) == i]
+        for identifier in run:
             scene.found[identifier] = laid_out(scene, identifier, self.config.block)
-        read = {source for i in nodes for source in _varying(scene, i)}
-        return fsum(_terms(self._priced(scene, {*nodes, *read})))
+        read = {source for i in run for source in _varying(scene, i)}
+        return fsum(_terms(self._priced(scene, {*run, *read})))
 
     def change(self, borders: Borders, graph: Graph, edit: Preview) -> Change:
         """Return what an edit of a graph with these borders would change."""
@@ -256,20 +257,27 @@ class _Scene:
 
 
 class _Alone(_Scene):
-    """A few nodes as a model by themselves: what they read from outside are its inputs."""
+    """A few nodes as a model by themselves: what they read from outside are its inputs.
+
+    Of nodes that compute the same, the first stands for all.
+    """
 
     def __init__(self, graph: Graph, nodes: Sequence[int]) -> None:
         super().__init__(graph, {})
         self._inside = frozenset(nodes)
 
+    def operands(self, identifier: int) -> tuple[Ref | None, ...]:
+        return tuple(first_value(self.graph, ref) for ref in super().operands(identifier))
+
     def readers(self, identifier: int) -> Collection[int]:
-        return [i for i in self.graph.consumers[identifier] if i in self._inside]
+        values = (Ref(identifier, index) for index in range(len(self.node(identifier).types)))
+        return {i for value in values for i in readers(self.graph, value) if i in self._inside}
 
     def is_input(self, identifier: int) -> bool:
         return identifier not in self._inside
 
     def is_output(self, value: Ref) -> bool:
-        return value.node in self._inside and leaves(self.graph, value, self._inside)
+        return value.node in self._inside and is_result(self.graph, value, self._inside)
 
 
 class _Previewed(_Scene):

@@ -18,7 +18,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rlflow.cost.regions import first_twin, readers
+from rlflow.cost.regions import first_twin, first_value, readers
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import INPUT, WEIGHT, Node, Ref
 from rlflow.ir.tensor_type import TensorType
@@ -77,12 +77,12 @@ def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
     """
     inside = set(identifiers)
     run = [i for i in identifiers if first_twin(graph, i) == i]
-    read = (_first(graph, ref) for i in run for ref in graph.nodes[i].inputs)
+    read = (first_value(graph, ref) for i in run for ref in graph.nodes[i].inputs)
     reads = Counter(ref for ref in read if ref and ref.node not in inside)
     digests: dict[int, str] = {}
     for identifier in run:
         node = graph.nodes[identifier]
-        operands = [_operand(graph, _first(graph, ref), digests, reads) for ref in node.inputs]
+        operands = [_operand(graph, first_value(graph, ref), digests, reads) for ref in node.inputs]
         operator = OPERATORS.get(node.op)
         if operator is not None and operator.commutative and not node.is_opaque:
             operands.sort()
@@ -92,10 +92,6 @@ def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
         digests[identifier] = _digest(repr(content))
     signature = _digest(repr((graph.header.opset, sorted(digests.values()))))
     return Fragment(signature, _in_words(graph, identifiers), tuple(identifiers))
-
-
-def _first(graph: Graph, ref: Ref | None) -> Ref | None:
-    return None if ref is None else Ref(first_twin(graph, ref.node), ref.index)
 
 
 def _operand(graph: Graph, ref: Ref | None, digests: Mapping[int, str], reads: Mapping[Ref, int]) -> str:
@@ -168,7 +164,7 @@ def extract(graph: Graph, fragment: Fragment) -> Graph:
     run = [i for i in fragment.nodes if first_twin(graph, i) == i]
     for identifier in run:
         node = graph.nodes[identifier]
-        firsts = [_first(graph, ref) for ref in node.inputs]
+        firsts = [first_value(graph, ref) for ref in node.inputs]
         operands = tuple(None if r is None else renamed[r] if r.node in inside else outside(r) for r in firsts)
         place = len(nodes)
         nodes[place] = node.with_inputs(operands)

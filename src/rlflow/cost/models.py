@@ -9,6 +9,9 @@ from rlflow.plugins import Registry
 if TYPE_CHECKING:
     from rlflow.cost.base import CostModelFactory
 
+HERE = "here"
+"""Stands for the processor of this machine, or the one most like it whose prices are known."""
+
 COST_MODELS: Registry[CostModelFactory] = Registry(
     noun="cost model",
     group="rlflow.cost_models",

@@ -138,6 +138,11 @@ def first_twin(graph: Graph, identifier: int) -> int:
     return min((identifier, *twins(graph, identifier)))
 
 
+def first_value(graph: Graph, ref: Ref | None) -> Ref | None:
+    """Return the value that stands for all that are computed the same."""
+    return None if ref is None else Ref(first_twin(graph, ref.node), ref.index)
+
+
 def readers(graph: Graph, ref: Ref) -> set[int]:
     """Return the nodes that read a value, from whichever of the nodes that compute it, each by its first twin."""
     found: set[int] = set()

@@ -14,8 +14,7 @@ from onnx import ModelProto
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.measured import MeasuredCost, measured
-from rlflow.cost.models import COST_MODELS
-from rlflow.cost.predicted.cost import HERE
+from rlflow.cost.models import COST_MODELS, HERE
 from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.report import EquivalenceReport
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 
 MEASURED = "measured"
+PREDICTED = "predicted"
 PASSES = "passes"
 """The method that has no rules, and whose passes are all that is done."""
 PROVEN = "faster beyond noise and equal within rounding"
@@ -64,8 +64,6 @@ INTERRUPTED_UNTIMED = "interrupted: equal within rounding, not timed"
 INTERRUPTED_TIMING = "interrupted: equal within rounding, timed too briefly to tell if it is faster"
 
 T = TypeVar("T")
-
-PREDICTED = "predicted"
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from support.price_models import PACES, PROCESSOR, drawn_model, regions_of
 from support.searches import SEARCHING, make
 
 from rlflow.cost.base import CostContext, far_share, local
-from rlflow.cost.models import COST_MODELS
-from rlflow.cost.predicted.cost import HERE, PredictedConfig, PredictedCost
+from rlflow.cost.models import COST_MODELS, HERE
+from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
 from rlflow.cost.predicted.price_model import PriceModel, load
 from rlflow.cost.regions import partition
 from rlflow.errors import InputError

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlflow.cost.base import CostContext
+from rlflow.cost.models import HERE
 from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import Place, PriceModel, Processor, load
@@ -29,7 +30,6 @@ from rlflow.runtime.hardware import processor_traits
 from rlflow.runtime.session import Setting
 
 _LOGGER = logging.getLogger(__name__)
-HERE = "here"
 _OTHER_INSTRUCTIONS = 4.0  # doublings of a cache
 _MANY_REGIONS = 10_000
 """Regions from which on a price model is worth its name."""

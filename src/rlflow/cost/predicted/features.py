@@ -22,7 +22,7 @@ from math import prod
 
 from rlflow.cost.fragment import is_literal, is_result, literal
 from rlflow.cost.predicted.facts import Convolution, FactReader, Kind, NodeFacts, Product, Shape
-from rlflow.cost.regions import Region, first_twin, readers
+from rlflow.cost.regions import Region, first_twin, first_value, readers
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ops.blocking import BLOCKING, Blocking
@@ -90,11 +90,9 @@ class _Computed:
         """Return what is read."""
         inputs = self.node(identifier).inputs
         if identifier not in self._convolutions or (len(inputs) > 2 and inputs[2] is not None):
-            return self._of_first_twins(inputs)
-        return self._of_first_twins((*inputs[:2], self.graph.nodes[identifier].inputs[_SHIFT]))
-
-    def _of_first_twins(self, operands: tuple[Ref | None, ...]) -> tuple[Ref | None, ...]:
-        return tuple(None if ref is None else Ref(first_twin(self.graph, ref.node), ref.index) for ref in operands)
+            return tuple(first_value(self.graph, ref) for ref in inputs)
+        shift = self.graph.nodes[identifier].inputs[_SHIFT]
+        return tuple(first_value(self.graph, ref) for ref in (*inputs[:2], shift))
 
 
 def _takes_up(graph: Graph, identifier: int) -> int | None:
