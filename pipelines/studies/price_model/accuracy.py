@@ -33,7 +33,7 @@ RegionPrice = Callable[[str, GraphRecord], float]
 
 
 class Change(NamedTuple):
-    """What rewriting changes, measured and predicted, as shares of a graph's time; `noise` is one standard error."""
+    """A change by rewriting, measured and predicted, as shares of a graph's time; `noise` is one standard error."""
 
     real: float
     told: float

@@ -18,7 +18,7 @@ class Family(Document):
 
 
 class Claims(Document):
-    """What came of graphs that the price model said to run 1.01 times as fast as their originals, or faster."""
+    """Graphs that the price model said to run 1.01 times as fast as their originals or faster, and their true speed."""
 
     claimed: Cases
     faster: Share

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class MeasuringConfig:
-    """How graphs are run.
+    """The ways in which graphs are made and run.
 
     A machine is slow while its probe takes `slow_pace` times as long as at best. Then a graph is run again, after a
     wait, up to `attempts` times.

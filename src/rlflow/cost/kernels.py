@@ -1,4 +1,4 @@
-"""Which nodes of a graph each kernel computes, once ONNX Runtime has fused the whole model.
+"""The nodes of a graph that each kernel computes, once ONNX Runtime has fused the whole model.
 
     kernels, fused = kernels_of(graph)              # the second is for `runtime/profile.py`
     kernels[7].operator, kernels[7].nodes       # "FusedConv", (12, 13, 14): a Conv, its BatchNormalization and a Relu

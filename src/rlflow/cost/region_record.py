@@ -57,7 +57,7 @@ class RegionRecord:
 
 
 class RegionTime(NamedTuple):
-    """How often a graph has a region, and the milliseconds that it takes there each time."""
+    """The number of times that a graph has a region, and the milliseconds that it takes there each time."""
 
     times: int
     ms: float

@@ -65,7 +65,7 @@ class Processor:
 
 
 class Place(NamedTuple):
-    """Where a region runs: on which processor, and in a model of how many megabytes of weights."""
+    """The place where a region runs: a processor, and a model of so many megabytes of weights."""
 
     processor: Processor
     weights_mb: float
@@ -84,7 +84,7 @@ class Place(NamedTuple):
         return min(1.0, max(0.0, math.log2(halves) / 2)) if halves > 0 else 0.0
 
     def numbers(self) -> list[float]:
-        """What trees see of it."""
+        """Return what trees see of it."""
         return [self.weights_mb, *(self.processor.traits[name] for name in _TRAITS)]
 
 
