@@ -95,5 +95,5 @@ def variants(graph: Graph, config: VariantsConfig, seed: int) -> Iterator[tuple[
 
 
 def _cost_models() -> list[CostModel]:
-    """Return prices as they are learned so far, and those of a machine on which launches count, which lead elsewhere."""
+    """Return the prices that were learned last, and those of a machine on which launches count: they lead elsewhere."""
     return [PredictedCost(load()), AnalyticCost(GpuConfig(), name="gpu")]
