@@ -34,7 +34,7 @@ from tracking.share import Share
 from tracking.store import main_root, open_store
 
 from rlflow.cli.progress import progress_bar
-from rlflow.errors import RLFlowError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.kept import fingerprint
 from rlflow.runtime.isolation import Limits, call_isolated
 from studies.runner import gathered, kept_rows
@@ -170,6 +170,19 @@ def graph_files(sections: Mapping[str, Any], folder: Path, processes: int) -> di
 
     with ThreadPoolExecutor(processes) as pool:
         return dict(zip(sections, pool.map(write, sections), strict=True))
+
+
+def exported(folder: str | None) -> dict[str, dict[str, Any]]:
+    """Return sections of conf/graph for the models of a folder, by the stem of the file; none without a folder.
+
+    Raises `InputError` if the folder has no .onnx file.
+    """
+    if folder is None:
+        return {}
+    files = sorted(Path(folder).resolve().glob("*.onnx"))
+    if not files:
+        raise InputError(f"exports={folder} has no .onnx file: make some with `make renew NAME=exports.full_size`")
+    return {file.stem: {"kind": "file", "name": file.stem, "path": str(file)} for file in files}
 
 
 def checkpoint_of(study: str, settings: Mapping[str, Any]) -> Path:

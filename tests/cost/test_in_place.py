@@ -1,7 +1,7 @@
 """The time of regions inside their graph."""
 
 import pytest
-from support.cost_graphs import SMALL_ZOO, small_graph
+from support.cost_graphs import SMALL_ZOO, graph, small_graph, weight
 
 from rlflow.cost.in_place import profiled, regions_of_kernel
 from rlflow.cost.regions import node_by_node, partition
@@ -38,5 +38,8 @@ def test_times_add_up_to_those_of_the_model(name):
 
 
 def test_symbolic_dimensions_have_sizes():
-    graph = small_graph("mlp")
-    assert profiled(graph, QUICK, {"unknown": 3}).model_us > 0
+    """A thousand rows take longer than one, by far more than any noise."""
+    nodes = [("MatMul", "x w", "h"), ("MatMul", "h w", "y")]
+    made = graph(nodes, {"x": ("n", 256)}, {"y": ("n", 256)}, {"w": weight(256, 256)})
+    one, many = (profiled(made, QUICK, {"n": n, "elsewhere": 3}).model_us for n in (1, 1000))
+    assert many > 2 * one

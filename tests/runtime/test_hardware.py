@@ -1,8 +1,9 @@
+import re
 from dataclasses import replace
 
 import onnxruntime as ort
 
-from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.hardware import fingerprint, processor_name, processor_traits
 
 
 def test_the_fingerprint_is_stable_and_names_this_machine():
@@ -24,3 +25,12 @@ def test_every_field_changes_the_key():
         replace(mark, pricing_protocol=mark.pricing_protocol + 1),
     ]
     assert len({mark.key, *(other.key for other in others)}) == 6
+
+
+def test_a_processor_has_a_name_without_spaces_and_traits_that_can_be_compared():
+    """By doublings: no cache is of no size, whatever a virtual machine says."""
+    assert re.fullmatch(r"[a-z0-9.]+(-[a-z0-9.]+)*", processor_name())
+    traits = processor_traits()
+    assert {*traits} == {"l2_mb", "cache_mb", "avx512", "amx"}
+    assert min(traits["l2_mb"], traits["cache_mb"]) > 0
+    assert {traits["avx512"], traits["amx"]} <= {0.0, 1.0}

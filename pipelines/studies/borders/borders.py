@@ -28,7 +28,7 @@ from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.profile import ProfileConfig
 from studies.borders.documents import Borders, Difference, KernelDifference
-from studies.program import open_study, options_of, study_program
+from studies.program import exported, open_study, options_of, study_program
 from studies.walks import rewritten
 
 RESULTS = Path("data/results/borders/metrics.json")
@@ -42,9 +42,7 @@ def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     option_of = options_of("borders")
     cells = {(name,): option_of("graph", name) for name in settings["graphs"]}
-    if settings["exports"]:
-        files = sorted(Path(settings["exports"]).glob("*.onnx"))
-        cells |= {(file.stem,): {"kind": "file", "name": file.stem, "path": str(file.resolve())} for file in files}
+    cells |= {(name,): section for name, section in exported(settings["exports"]).items()}
     with open_study("borders", settings) as study:
         compared = partial(_difference, settings)
         if rows := study.rows(cells, compared, _logged):

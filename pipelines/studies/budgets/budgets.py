@@ -22,7 +22,7 @@ from rlflow.errors import InputError
 from studies.budgets.documents import Budgets
 from studies.budgets.runs import Allowance, Command, Key, Run, run_command, summary
 from studies.figures import nested
-from studies.program import OptionOf, graph_files, open_study, options_of, study_program
+from studies.program import OptionOf, exported, graph_files, open_study, options_of, study_program
 
 RESULTS = Path("data/results/budgets")
 
@@ -42,8 +42,7 @@ def main(config: DictConfig) -> None:
 def _models(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, Path]:
     """The files of the zoo's graphs, and exports of other architectures."""
     files = graph_files({graph: option_of("graph", graph) for graph in settings["graphs"]}, folder, processes=1)
-    exports = Path(settings["exports"]).glob("*.onnx") if settings["exports"] else ()
-    return files | {path.stem: path for path in sorted(exports)}
+    return files | {name: Path(section["path"]) for name, section in exported(settings["exports"]).items()}
 
 
 def _commands(models: Mapping[str, Path], settings: Any) -> dict[Key, Command]:

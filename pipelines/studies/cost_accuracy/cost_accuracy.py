@@ -24,7 +24,7 @@ from rlflow.onnx_io import from_onnx
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import ratio
 from studies.cost_accuracy.documents import CostAccuracy
-from studies.program import open_study, options_of, study_program
+from studies.program import exported, open_study, options_of, study_program
 
 RESULTS = Path("data/results/cost_accuracy/metrics.json")
 
@@ -37,9 +37,7 @@ def main(config: DictConfig) -> None:
     option_of = options_of("cost_accuracy")
     cost = {**option_of("cost", settings["cost"]), **settings["machine"]}
     cells = {(name,): option_of("graph", name) for name in settings["graphs"]}
-    if settings["exports"]:
-        files = sorted(Path(settings["exports"]).glob("*.onnx"))
-        cells |= {(file.stem,): {"kind": "file", "name": file.stem, "path": str(file.resolve())} for file in files}
+    cells |= {(name,): section for name, section in exported(settings["exports"]).items()}
     with open_study("cost_accuracy", settings) as study:
         if rows := study.rows(cells, partial(_compared, cost, settings, study.folder), _logged):
             results = {name: row for (name,), row in rows.items()}

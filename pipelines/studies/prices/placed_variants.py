@@ -54,15 +54,14 @@ class MeasuringConfig:
 class PlacedVariants:
     """The regions by signature, each as a graph in JSON, and the graphs that consist of them.
 
-    `left_out` counts, by reason, graphs that were not run. `kernels` has, for each time that a region was met, the
-    kernels that computed it, and the microseconds of those that computed nodes of other regions as well. `told_ms`
-    has, by variant, what the price model says of it that is used now.
+    `left_out` counts, by reason, graphs that were not run. `shared_ms` are those of kernels that computed nodes of
+    several regions. `told_ms` has, by variant, what the price model says of it that is used now.
     """
 
     regions: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     graphs: list[Mapping[str, Any]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
-    kernels: dict[str, list[tuple[list[str], float]]] = field(default_factory=dict)
+    shared_ms: float = 0.0
     told_ms: dict[str, float] = field(default_factory=dict)
 
 
@@ -108,9 +107,9 @@ def _add(
             continue
         fragment = describe(graph, region)
         times[fragment.signature].append(told.us)
-        found.kernels.setdefault(fragment.signature, []).append((sorted(told.kernels.elements()), told.shared_us))
         if fragment.signature not in found.regions:
             found.regions[fragment.signature] = graph_to_json(extract(graph, fragment))
+    found.shared_ms += placed.shared_us / 1e3
     record = GraphRecord(
         variant,
         configuration.family,

@@ -2,7 +2,7 @@
 learned from.
 
     python pipelines/study.py prices   conf/study/prices.yaml as it is
-    python pipelines/study.py prices 'models=[{family: conv, entry: conv}]' folder=/tmp/regions      a part of it
+    python pipelines/study.py prices 'models=[{family: conv, entry: conv}]' full_size=[] folder=/tmp/regions
 
 Regions and graphs go to data/regions with a data sheet, beside what was measured before, figures to
 data/results/prices/metrics.json. The machine should be quiet. What was measured is kept until all is.
@@ -14,6 +14,7 @@ prices find (`round=2`), as often as it is told: `claims` says how much of what 
 import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def _merged(folder: Path, rows: Mapping[str, Row]) -> tuple[list[RegionRecord], 
     graphs = [*(g for g in before if (g.processor, g.configuration, g.variant) not in again), *new]
     used = {signature for graph in graphs for signature in graph.regions}
     regions = {region.signature: region for region in _read(folder / REGIONS, read_records)}
-    for row in rows.values():
+    for row in filter(itemgetter("graphs"), rows.values()):
         family, configuration = (row["graphs"][0][name] for name in ("family", "configuration"))
         for signature, content in row["regions"].items():
             if signature not in regions:

@@ -19,7 +19,8 @@ from onnx import helper
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost, GpuConfig
 from rlflow.cost.base import CostModel
-from rlflow.cost.predicted.cost import PredictedCost
+from rlflow.cost.models import HERE
+from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
 from rlflow.cost.predicted.price_model import load
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget
@@ -58,8 +59,9 @@ class Configuration:
         """Return the model as a graph. Raises what `zoo.build` or `load_model` does."""
         is_file = self.entry.endswith(".onnx")
         model = load_model(Path(self.entry)) if is_file else zoo.build(self.entry, **self.settings)
-        others = {domain: version for domain, version in self.domains.items() if domain}
-        model.opset_import.extend(helper.make_opsetid(domain, version) for domain, version in others.items())
+        known = {"", *(opset.domain for opset in model.opset_import)}
+        others = ((domain, version) for domain, version in self.domains.items() if domain not in known)
+        model.opset_import.extend(helper.make_opsetid(*other) for other in others)
         graph = from_onnx(model)
         return upgraded(graph, self.domains[""]) or graph if "" in self.domains else graph
 
@@ -96,4 +98,4 @@ def variants(graph: Graph, config: VariantsConfig, seed: int) -> Iterator[tuple[
 
 def _cost_models() -> list[CostModel]:
     """Return the prices that were learned last, and those of a machine on which launches count: they lead elsewhere."""
-    return [PredictedCost(load()), AnalyticCost(GpuConfig(), name="gpu")]
+    return [PredictedCost(load(), PredictedConfig(HERE)), AnalyticCost(GpuConfig(), name="gpu")]

@@ -77,7 +77,7 @@ def _read(path: Path) -> str:
 
 def _megabytes(size: str, unknown: float) -> float:
     number = size.removesuffix("K")
-    return int(number) / 1024 if number.isdecimal() else unknown
+    return int(number) / 1024 if number.isdecimal() and int(number) else unknown
 
 
 @cache

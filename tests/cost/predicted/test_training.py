@@ -72,6 +72,14 @@ def test_the_description_counts_what_was_learned_from(regions) -> None:
     assert description.processors["drawn"].view_ms == 0.0004
 
 
+def test_a_processor_without_a_name_is_refused(regions) -> None:
+    """After hours of measuring on it: the reason names the place where it is to be described."""
+    made = [*examples(regions, lawful), *examples(regions, lawful, "new")]
+    machines = {"drawn": Machine(TRAITS, 0.0, ReorderConfig())}
+    with pytest.raises(InputError, match=r"name new among the processors of conf/study/price_model.yaml"):
+        learn(made, machines, "drawn", NOISE, CONFIG, one_leaf)
+
+
 def test_each_processor_has_physics_of_its_own(regions) -> None:
     """One is twice as slow: both are learned exactly, from the same regions and with the same trees."""
     made = [*examples(regions, lawful), *examples(regions, lambda f: 2 * lawful(f), "slow")]
@@ -110,7 +118,7 @@ def test_what_was_met_often_is_one_example(regions) -> None:
         for variant, time in (("original", RegionTime(3, 1.0)), ("walk", RegionTime(1, 5.0)))
     ]
     (made,) = examples_of(features, graphs)
-    assert (made.ms, made.times, made.weights_mb) == (2.0, 4, 5.0)
+    assert (made.ms, made.weights_mb) == (2.0, 5.0)
 
 
 def test_without_regions_there_is_nothing_to_learn() -> None:

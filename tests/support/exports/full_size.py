@@ -1,6 +1,7 @@
 """Ten public architectures at sizes that people run, exported as they export: run this file to write them to a folder.
 
-    PYTHONPATH=tests python -m support.exports.full_size FOLDER
+    PYTHONPATH=tests python -m support.exports.full_size FOLDER             each by the first exporter that takes it
+    PYTHONPATH=tests python -m support.exports.full_size FOLDER script dynamo       by each of these that takes it
 
 Weights are drawn; nothing is downloaded. A model that is there already is not exported again. What the older exporter
 refuses goes through the newer one.
@@ -8,6 +9,8 @@ refuses goes through the newer one.
 
 import logging
 import sys
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from rlflow.onnx_io import save_model
@@ -16,7 +19,7 @@ from support.exports.exporting import Export, Exporter, RefusedError
 from support.exports.from_transformers import of
 from support.exports.inputs import floats, image, together, tokens
 
-EXPORTERS = (Exporter(17), Exporter(18, is_new=True))
+EXPORTERS = {"script": Exporter(17), "dynamo": Exporter(18, is_new=True)}
 _TEXT = tokens("input_ids", "attention_mask", length=128)
 _PIXELS = image(224)
 _LOGGER = logging.getLogger(__name__)
@@ -41,8 +44,17 @@ FULL_SIZE: tuple[Architecture, ...] = (
 )  # fmt: skip
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, exporters: Sequence[str] = ()) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    for name, architecture in product(exporters, FULL_SIZE):
+        path = folder / f"{architecture.name}_{name}.onnx"
+        try:
+            if not path.exists():
+                save_model(EXPORTERS[name](architecture).model, path)
+        except RefusedError as error:
+            _LOGGER.info("%s refuses %s: %s", name, architecture.name, str(error).splitlines()[0])
+    if exporters:
+        return
     for architecture in FULL_SIZE:
         path = folder / f"{architecture.name}.onnx"
         if not path.exists():
@@ -52,7 +64,7 @@ def main(folder: Path) -> None:
 
 def _exported(architecture: Architecture) -> Export:
     """`RefusedError` of the last exporter if all refuse."""
-    *others, last = EXPORTERS
+    *others, last = EXPORTERS.values()
     for exporter in others:
         try:
             return exporter(architecture)
@@ -63,4 +75,4 @@ def _exported(architecture: Architecture) -> Export:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -49,17 +49,13 @@ class LearningConfig:
 
 @dataclass(frozen=True)
 class Example:
-    """A region with its features, and the milliseconds that it takes on a processor, in a model of so many weights.
-
-    `times` is how often it was met there.
-    """
+    """A region with its features, and the milliseconds that it takes on a processor, in a model of so many weights."""
 
     signature: str
     features: Features
     ms: float
     processor: str
     weights_mb: float
-    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ def examples_of(regions: Mapping[str, Features], graphs: Iterable[GraphRecord]) 
     for (signature, processor, weights_mb), times in met.items():
         count = sum(time.times for time in times)
         ms = sum(time.times * time.ms for time in times) / count
-        yield Example(signature, regions[signature], ms, processor, weights_mb, count)
+        yield Example(signature, regions[signature], ms, processor, weights_mb)
 
 
 def learn(
@@ -132,8 +128,10 @@ def learn(
 ) -> Learned:
     """Fit the physics of each machine to its examples, and trees to what physics leaves.
 
-    `InputError` if there are no examples of a machine.
+    `InputError` if there are no examples of a machine, or some of a machine that is not among them.
     """
+    if unknown := {example.processor for example in examples} - machines.keys():
+        raise InputError(f"name {', '.join(sorted(unknown))} among the processors of conf/study/price_model.yaml")
     processors = {name: machine.with_physics(_physics(examples, name, machine)) for name, machine in machines.items()}
     description = Description(
         grams=_known_grams(examples, config.least_regions),
