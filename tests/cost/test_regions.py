@@ -12,7 +12,9 @@ from support.zoo_names import SMALL, ZOO
 from rlflow import zoo
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.regions import VIEWS, first_twin, partition, updated
-from rlflow.ir.graph import Graph
+from rlflow.ir.graph import Graph, Header, make_graph
+from rlflow.ir.node import Node, Ref
+from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.rules.declared import convolution, joins
@@ -275,3 +277,18 @@ def test_what_computes_the_same_is_priced_once():
 
     assert signatures("b", ("Relu", "x", "b")) == signatures("a")
     assert signatures("b", ("Relu", "u", "b")) != signatures("a")
+
+
+def test_whichever_of_two_that_compute_the_same_comes_first_stands_for_both():
+    """The one with the smaller number comes behind a reader of the other one, as it may after rewrites."""
+    kind = TensorType("float32", (4, 4))
+    ops = {3: ("Relu", 0), 7: ("Relu", 0), 8: ("Exp", 7), 9: ("Exp", 3), 10: ("Tanh", 9)}
+    nodes = {0: Node("Input", (), {}, (kind,), ("x",))}
+    nodes |= {i: Node(op, (Ref(source),), {}, (kind,), (f"v{i}",)) for i, (op, source) in ops.items()}
+    g = make_graph(nodes, [0], [Ref(8), Ref(10)], ["a", "b"], Header(17))
+    assert g.order.index(7) < g.order.index(8) < g.order.index(3)
+    (region,) = partition(g).regions
+    fragment = describe(g, region)
+    alone = extract(g, fragment)
+    assert [alone.nodes[i].op for i in alone.order].count("Relu") == 1
+    assert describe(alone, alone.order).signature == fragment.signature

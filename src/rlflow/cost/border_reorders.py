@@ -30,7 +30,7 @@ from immutables import Map
 from rlflow.cost.blocked_layout import PADS, STARTING, Layout, Reorder, laid_out, reorders
 from rlflow.cost.exact_sum import Exact, exact
 from rlflow.cost.fragment import is_result
-from rlflow.cost.regions import first_twin, first_value, readers
+from rlflow.cost.regions import readers, stand_ins
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT, Node, Ref
@@ -131,7 +131,8 @@ class Reordering:
         """Return the milliseconds of the reorders of a few nodes, in the graph's order, as a model by themselves."""
         if not self._blocks(graph.nodes[i] for i in nodes):
             return 0.0
-        scene, run = _Alone(graph, nodes), [i for i in nodes if first_twin(graph, i) == i]
+        scene = _Alone(graph, nodes)
+        run = [i for i in nodes if scene.first[i] == i]
         for identifier in run:
             scene.found[identifier] = laid_out(scene, identifier, self.config.block)
         read = {source for i in run for source in _varying(scene, i)}
@@ -265,13 +266,15 @@ class _Alone(_Scene):
     def __init__(self, graph: Graph, nodes: Sequence[int]) -> None:
         super().__init__(graph, {})
         self._inside = frozenset(nodes)
+        self.first = stand_ins(graph, nodes)
 
     def operands(self, identifier: int) -> tuple[Ref | None, ...]:
-        return tuple(first_value(self.graph, ref) for ref in super().operands(identifier))
+        operands = super().operands(identifier)
+        return tuple(ref and Ref(self.first.get(ref.node, ref.node), ref.index) for ref in operands)
 
     def readers(self, identifier: int) -> Collection[int]:
         values = (Ref(identifier, index) for index in range(len(self.node(identifier).types)))
-        return {i for value in values for i in readers(self.graph, value) if i in self._inside}
+        return {self.first[i] for value in values for i in readers(self.graph, value) if i in self._inside}
 
     def is_input(self, identifier: int) -> bool:
         return identifier not in self._inside

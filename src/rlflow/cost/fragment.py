@@ -18,7 +18,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rlflow.cost.regions import first_twin, first_value, readers
+from rlflow.cost.regions import first_value, readers, stand_ins
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import INPUT, WEIGHT, Node, Ref
 from rlflow.ir.tensor_type import TensorType
@@ -76,13 +76,14 @@ def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
     reordering of a sum would be timed again, and a search would collect the luckiest timings.
     """
     inside = set(identifiers)
-    run = [i for i in identifiers if first_twin(graph, i) == i]
-    read = (first_value(graph, ref) for i in run for ref in graph.nodes[i].inputs)
+    first = stand_ins(graph, identifiers)
+    run = [i for i in identifiers if first[i] == i]
+    read = (_stand_in(graph, ref, first) for i in run for ref in graph.nodes[i].inputs)
     reads = Counter(ref for ref in read if ref and ref.node not in inside)
     digests: dict[int, str] = {}
     for identifier in run:
         node = graph.nodes[identifier]
-        operands = [_operand(graph, first_value(graph, ref), digests, reads) for ref in node.inputs]
+        operands = [_operand(graph, _stand_in(graph, ref, first), digests, reads) for ref in node.inputs]
         operator = OPERATORS.get(node.op)
         if operator is not None and operator.commutative and not node.is_opaque:
             operands.sort()
@@ -92,6 +93,11 @@ def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
         digests[identifier] = _digest(repr(content))
     signature = _digest(repr((graph.header.opset, sorted(digests.values()))))
     return Fragment(signature, _in_words(graph, identifiers), tuple(identifiers))
+
+
+def _stand_in(graph: Graph, ref: Ref | None, first: Mapping[int, int]) -> Ref | None:
+    """Return the value that stands for one: inside by the first of the nodes that compute it, outside by any one."""
+    return first_value(graph, ref) if ref is None or ref.node not in first else Ref(first[ref.node], ref.index)
 
 
 def _operand(graph: Graph, ref: Ref | None, digests: Mapping[int, str], reads: Mapping[Ref, int]) -> str:
@@ -161,10 +167,11 @@ def extract(graph: Graph, fragment: Fragment) -> Graph:
                 inputs.append(identifier)
         return renamed[ref]
 
-    run = [i for i in fragment.nodes if first_twin(graph, i) == i]
+    first = stand_ins(graph, fragment.nodes)
+    run = [i for i in fragment.nodes if first[i] == i]
     for identifier in run:
         node = graph.nodes[identifier]
-        firsts = [first_value(graph, ref) for ref in node.inputs]
+        firsts = [_stand_in(graph, ref, first) for ref in node.inputs]
         operands = tuple(None if r is None else renamed[r] if r.node in inside else outside(r) for r in firsts)
         place = len(nodes)
         nodes[place] = node.with_inputs(operands)

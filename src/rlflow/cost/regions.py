@@ -17,6 +17,7 @@ Pad into a window (docs/measurements.md, 3).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -50,6 +51,7 @@ _REDUCTIONS = _playing(Fusion.REDUCTION)
 _NORMALISATIONS, _NORMALISED = _playing(Fusion.NORMALISATION), _playing(Fusion.NORMALISED)
 _BEFORE_POINTWISE = _playing(Fusion.POINTWISE | Fusion.PRODUCT | Fusion.REDUCTION | Fusion.ACTIVATED)
 
+_COMMUTATIVE = frozenset(name for name, operator in registry.OPERATORS.items() if operator.commutative)
 _DRAWING = registry.having(lambda traits: traits.draws_numbers)
 
 Region = tuple[int, ...]
@@ -129,13 +131,25 @@ def disturbed(graph: Graph, change: Change) -> Iterator[int]:
 
 
 def twins(graph: Graph, identifier: int) -> list[int]:
-    """Return the other nodes that compute the same from the same operands; none of an output of the model."""
+    """Return the other nodes that compute the same from the same operands; none of an output of the model.
+
+    The order of a commutative operator's operands does not count, as it never does for a price, although ONNX Runtime
+    runs both of two sums whose operands are exchanged.
+    """
     return _twins(graph, identifier, graph.nodes[identifier].inputs)
 
 
 def first_twin(graph: Graph, identifier: int) -> int:
     """Return the node that stands for all that compute the same."""
     return min((identifier, *twins(graph, identifier)))
+
+
+def stand_ins(graph: Graph, nodes: Iterable[int]) -> dict[int, int]:
+    """Return for each node the first of these, in their order, that computes the same: nothing reads it before."""
+    found: dict[int, int] = {}
+    for identifier in nodes:
+        found[identifier] = next((found[twin] for twin in twins(graph, identifier) if twin in found), identifier)
+    return found
 
 
 def first_value(graph: Graph, ref: Ref | None) -> Ref | None:
@@ -163,9 +177,13 @@ def _twins(graph: Graph, identifier: int, operands: tuple[Ref | None, ...]) -> l
         for i in readers
         if i != identifier
         and graph.nodes[i].signature == node.signature
-        and graph.nodes[i].inputs == operands
+        and _same(node.op, graph.nodes[i].inputs, operands)
         and i not in graph.output_nodes
     ]
+
+
+def _same(op: str, first: tuple[Ref | None, ...], second: tuple[Ref | None, ...]) -> bool:
+    return first == second or (op in _COMMUTATIVE and Counter(first) == Counter(second))
 
 
 def _twins_after(graph: Graph, edit: Preview) -> Iterator[int]:
