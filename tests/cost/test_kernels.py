@@ -1,12 +1,15 @@
 """The nodes that each kernel of ONNX Runtime computes, told from the names that it keeps."""
 
+import numpy as np
 import pytest
 from support.cost_graphs import SMALL_ZOO, small_graph
 
 from rlflow import zoo
 from rlflow.cost.kernels import kernels_of
 from rlflow.cost.regions import first_twin
+from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
+from rlflow.zoo.builder import GraphBuilder
 
 
 def computed(name: str) -> list[list[str]]:
@@ -63,3 +66,37 @@ def test_names_that_a_body_knows_stay():
     """A loop reads values from outside by name: they are not renamed, and the model still runs."""
     graph = from_onnx(zoo.build("loop"))
     assert [kernel.operator for kernel in kernels_of(graph)[0]].count("Loop") == 1
+
+
+def rows_of_images(channels: int = 32) -> Graph:
+    """ConvNeXt's: images whose channels are brought to the end, normalised, and brought back."""
+    size = (1, channels, 8, 8)
+    b = GraphBuilder("rows", seed=0, opset=17)
+    x = b.input("x", size)
+    for k in range(2):
+        filters = b.parameter(f"filters_{k}", (channels, channels, 3, 3), std=0.1)
+        image = b.node("Conv", x, filters, scope="conv", pads=[1, 1, 1, 1])
+        rows = b.node("Transpose", image, scope="last", perm=[0, 2, 3, 1])
+        rows = b.node("LayerNormalization", rows, b.parameter(f"scale_{k}", (channels,), std=0.1), scope="norm")
+        x = b.node("Transpose", rows, scope="first", perm=[0, 3, 1, 2])
+    b.output("y", b.node("MaxPool", x, scope="pool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), size)
+    return from_onnx(b.finish())
+
+
+def test_a_reorder_that_transposes_is_the_transpose():
+    """Where the layout is blocked, ONNX Runtime has no other kernel for it; elsewhere it has a Transpose."""
+    graph = rows_of_images()
+    kernels, _ = kernels_of(graph)
+    assert all(len(kernel.nodes) == 1 for kernel in kernels if not kernel.is_reorder)
+    assert {i for kernel in kernels for i in kernel.nodes} == set(graph.order)
+
+
+def test_what_is_computed_when_a_model_is_opened_belongs_to_no_kernel():
+    """A Where of constants is carried verbatim, so that its result is none of the graph's constants."""
+    b = GraphBuilder("mask", seed=0, opset=17)
+    x, seen = b.input("x", (4, 4)), b.constant("seen", np.tri(4, dtype=bool))
+    mask = b.node("Where", seen, *(b.constant(f"fill_{k}", np.float32(k)) for k in range(2)), scope="mask")
+    b.output("y", b.node("Add", x, mask, scope="sum"), (4, 4))
+    graph = from_onnx(b.finish())
+    assert [graph.nodes[i].op for i in graph.order] == ["Where", "Add"]
+    assert [[graph.nodes[i].op for i in kernel.nodes] for kernel in kernels_of(graph)[0]] == [["Add"]]

@@ -152,12 +152,13 @@ times = st.floats(0, 1e6)
         family=ids,
         configuration=ids,
         processor=ids,
-        weights_mb=times,
+        working_set_mb=times,
         regions=st.dictionaries(ids, st.builds(RegionTime, st.integers(1, 9), times)),
-        ms=st.none() | times,
-        sigma_ms=st.none() | times,
+        ms=times,
+        sigma_ms=times,
         reorders_ms=times,
         views=st.integers(0, 9),
+        told_ms=st.none() | times,
     )
 )
 def test_graphs_are_read_back(tmp_path_factory: pytest.TempPathFactory, whole):
@@ -180,8 +181,8 @@ def test_a_writer_that_fails_leaves_the_old_file(tmp_path: Path):
 
 @pytest.mark.parametrize("ms", [-1.0, float("nan"), float("inf")])
 def test_a_time_that_is_none_is_refused(ms: float):
-    whole = GraphRecord("original", "cnn", "conv", "epyc", 1.0, {"a": RegionTime(1, 1.0)}, 1.0)
-    for changes in ({"ms": ms}, {"reorders_ms": ms}, {"regions": {"a": RegionTime(1, ms)}}):
+    whole = GraphRecord("original", "cnn", "conv", "epyc", 1.0, {"a": RegionTime(1, 1.0)}, 1.0, 0.0)
+    for changes in ({"ms": ms}, {"told_ms": ms}, {"reorders_ms": ms}, {"regions": {"a": RegionTime(1, ms)}}):
         with pytest.raises(ValueError, match="is no time of conv, original"):
             replace(whole, **changes)
 

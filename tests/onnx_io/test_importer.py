@@ -297,3 +297,22 @@ def test_concat_with_an_empty_tensor(model: Build, survives: Survives) -> None:
     graph = from_onnx(before)
     assert [str(graph.type_of(r)) for r in graph.outputs] == ["float32[3]"]
     survives(before)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_a_cast_to_the_type_that_a_value_has_is_left_out(model: Build, survives: Survives, opset: int) -> None:
+    """Its readers read the value itself. The model's output keeps its name, and so does what a branch reads."""
+    alike = [helper.make_node("Cast", [x], [y], to=TensorProto.FLOAT) for x, y in (("x", "a"), ("a", "b"), ("b", "y"))]
+    other = helper.make_node("Cast", ["b"], ["whole"], to=TensorProto.INT32)
+    branch = helper.make_graph([helper.make_node("Neg", ["a"], ["n"])], "branch", [], [floats("n", 2, 3, 4)])
+    choice = helper.make_node("If", ["yes"], ["z"], then_branch=branch, else_branch=branch)
+    outputs = [
+        floats("y", 2, 3, 4),
+        floats("z", 2, 3, 4),
+        helper.make_tensor_value_info("whole", TensorProto.INT32, (2, 3, 4)),
+    ]
+    before = model(
+        [*alike, other, choice], [floats("x", 2, 3, 4)], outputs, weights={"yes": np.array([True])}, opset=opset
+    )
+    assert sorted(_operators(before)) == ["Cast", "opaque If"]
+    survives(before, {"x": X})

@@ -20,7 +20,7 @@ SIZE = 6
 OPERATORS = (
     *("conv", "conv", "conv", "conv", "depthwise", "grouped", "max", "average", "global", "normal", "add", "add"),
     *("multiply", "concat", "relu", "sigmoid", "clip", "leaky", "swish", "scale", "shift", "factor", "plain", "pad"),
-    *("slice", "last"),
+    *("slice", "last", "normal row"),
 )
 
 
@@ -147,6 +147,13 @@ def _add_drawn(draw: st.DrawFn, net: _Network, kind: str, x: str) -> None:
             turned = net.add("Transpose", [x], size, 1, perm=[0, 2, 3, 1])
             net.add("GlobalMaxPool", [turned], size, 1)
             net.images.pop(turned, None)
+        case "normal row":
+            turned = net.add("Transpose", [x], size, 1, perm=[0, 2, 3, 1])
+            rows = net.add("LayerNormalization", [turned, net.weight(channels)], size, 1)
+            back = net.add("Transpose", [rows], channels, size, perm=[0, 3, 1, 2])
+            net.conv(back, draw(st.sampled_from(CHANNELS)), 1, 3)
+            for name in (turned, rows, back):
+                net.images.pop(name, None)
 
 
 def runtime_reorders(model: onnx.ModelProto) -> tuple[int, int]:

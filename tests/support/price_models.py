@@ -40,7 +40,7 @@ def examples(regions: dict[str, Graph], ms: Callable[[Features], float], process
     reader, made = FeatureReader(), []
     for signature, graph in regions.items():
         features = reader.features(graph, graph.order)
-        made.append(Example(signature, features, ms(features), processor, PLACE.weights_mb))
+        made.append(Example(signature, features, ms(features), processor, PLACE.working_set_mb))
     return made
 
 

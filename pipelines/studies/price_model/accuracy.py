@@ -58,10 +58,10 @@ def errors(graphs: Iterable[GraphRecord], price: RegionPrice, view_ms: float) ->
     for graph in graphs:
         told_ms = {signature: price(signature, graph) for signature in graph.regions}
         for signature, (_, ms) in graph.regions.items():
-            if ms >= LEAST_REGION_MS and (signature, graph.weights_mb) not in seen:
-                seen.add((signature, graph.weights_mb))
+            if ms >= LEAST_REGION_MS and (signature, graph.working_set_mb) not in seen:
+                seen.add((signature, graph.working_set_mb))
                 found.regions.append(abs(told_ms[signature] / ms - 1.0))
-        if graph.ms is not None and graph.ms >= LEAST_GRAPH_MS:
+        if graph.ms >= LEAST_GRAPH_MS:
             regions_ms = sum(time.times * told_ms[signature] for signature, time in graph.regions.items())
             whole_ms = regions_ms + graph.views * view_ms + graph.reorders_ms
             found.graphs.append(abs(whole_ms / graph.ms - 1.0))
@@ -77,20 +77,25 @@ def _changes(group: Sequence[tuple[GraphRecord, float]]) -> Iterable[Change]:
     if original is None:
         return
     before, before_told_ms = original
+    noise = _noise(graph for graph, _ in group)
     for graph, told_ms in group:
         if graph is not before:
-            assert graph.ms is not None
-            assert before.ms is not None
-            noise_ms = np.hypot(graph.sigma_ms or 0.0, before.sigma_ms or 0.0)
+            noise_ms = noise * np.hypot(graph.ms, before.ms)
             real_ms, told = graph.ms - before.ms, told_ms / before_told_ms - 1.0
             yield Change(real_ms / before.ms, told, noise_ms / before.ms)
+
+
+def _noise(variants: Iterable[GraphRecord]) -> float:
+    """Return the standard error of a time, as a share of it: that of all variants of a model together, since each has
+    its own from two sessions alone, and of two values one in three lies beyond twice that."""
+    return float(np.sqrt(np.mean([(graph.sigma_ms / graph.ms) ** 2 for graph in variants])))
 
 
 def _rank(group: Sequence[tuple[GraphRecord, float]]) -> Iterable[float]:
     """Yield the rank correlation of distinct variants, if there are enough of them that differ by more than noise."""
     by_told = {told_ms: graph for graph, told_ms in group}
-    real = [graph.ms or 0.0 for graph in by_told.values()]
-    noise_ms = _SIGMAS * float(np.median([graph.sigma_ms or 0.0 for graph in by_told.values()]))
+    real = [graph.ms for graph in by_told.values()]
+    noise_ms = _SIGMAS * _noise(by_told.values()) * float(np.median(real))
     if len(by_told) >= _LEAST_VARIANTS and np.ptp(real) > 2 * noise_ms:
         yield float(spearmanr(real, list(by_told)).statistic)
 

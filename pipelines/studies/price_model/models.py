@@ -26,7 +26,7 @@ from rlflow.method import OnProgress
 from studies.price_model.accuracy import Errors, RegionPrice, errors, figures, pooled
 
 Where = tuple[str, str, float]
-"""A region by its signature, on a processor, in a model of so many megabytes of weights."""
+"""A region by its signature, on a processor, in a model that touches so many megabytes."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def judged(
 
 
 def _price(prices: Mapping[Where, float]) -> RegionPrice:
-    return lambda signature, graph: prices[signature, graph.processor, graph.weights_mb]
+    return lambda signature, graph: prices[signature, graph.processor, graph.working_set_mb]
 
 
 def _predictions(
@@ -90,12 +90,12 @@ def _predictions(
         "physics": [physics_ms(e.features, place) for e, place in zip(held, places, strict=True)],
         "analytic": [_roofline_ms(e) for e in held],
     }
-    keys = [(e.signature, e.processor, e.weights_mb) for e in held]
+    keys = [(e.signature, e.processor, e.working_set_mb) for e in held]
     return {name: dict(zip(keys, ms, strict=True)) for name, ms in told.items()}
 
 
 def _place(description: Description, example: Example) -> Place:
-    return Place(description.processors[example.processor], example.weights_mb)
+    return Place(description.processors[example.processor], example.working_set_mb)
 
 
 def _nearest_ms(description: Description, known: Sequence[Example], held: Sequence[Example]) -> list[float]:

@@ -8,9 +8,10 @@ beside three baselines to data/results/price_model/metrics.json. The same region
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import xgboost
@@ -24,7 +25,7 @@ from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import TREES, save
 from rlflow.cost.predicted.training import Forest, LearningConfig, Machine, Table, examples_of, learn
-from rlflow.cost.region_record import read_graphs, read_records
+from rlflow.cost.region_record import GraphRecord, read_graphs, read_records
 from rlflow.onnx_io.tree_ensemble import Tree
 from studies.price_model.documents import PriceModel
 from studies.price_model.models import Gathered, left_out
@@ -48,7 +49,7 @@ def main(config: DictConfig) -> None:
         log.info("%d measured regions, %d graphs", len(gathered.regions), len(gathered.graphs))
         learned = partial(
             learn,
-            machines=machines(settings["processors"]),
+            machines=machines(settings["processors"], gathered.graphs),
             reference=settings["reference"],
             noise=Noise(**settings["noise"]),
             config=LearningConfig(**settings["learning"]),
@@ -67,12 +68,18 @@ def main(config: DictConfig) -> None:
         run.artifact(RESULTS)
 
 
-def machines(processors: Mapping[str, Any]) -> dict[str, Machine]:
-    """Return the processors of the settings by name."""
+def machines(processors: Mapping[str, Any], graphs: Sequence[GraphRecord]) -> dict[str, Machine]:
+    """Return the processors of the settings by name, with what a view takes in the graphs that ran there."""
     return {
-        name: Machine(of["traits"], of["view_us"] / 1e3, ReorderConfig(**of["reorders"]))
+        name: Machine(of["traits"], _view_ms(g for g in graphs if g.processor == name), ReorderConfig(**of["reorders"]))
         for name, of in processors.items()
     }
+
+
+def _view_ms(graphs: Iterable[GraphRecord]) -> float:
+    """Return the median of what a graph takes beside its regions and reorders, for each of its views."""
+    times = [(graph.ms - graph.reorders_ms - graph.regions_ms) / graph.views for graph in graphs if graph.views]
+    return median(times or [0.0])
 
 
 def boosted(table: Table, settings: dict[str, Any], seed: int) -> Forest:

@@ -15,10 +15,10 @@ import numpy as np
 from experiment.formatting import rendered
 
 from rlflow.cost.region_record import GraphRecord, RegionRecord
-from studies.prices.variants import ORIGINAL
+from studies.prices.variants import ORIGINAL, WALK
 
 _QUANTILES = (10, 50, 90, 99)
-_CLAIMED = 1.01
+_CLAIMED, _SLOWER = 1.01, 0.98
 
 Document = dict[str, Any]
 
@@ -29,7 +29,7 @@ def figures(
     """Return what can be told: how many there are of each kind, how long they take, how noisy that is."""
     operators = Counter(op for record in regions for op in {record.graph.nodes[i].op for i in record.graph.order})
     ms = np.array([time.ms for graph in graphs for time in graph.regions.values()])
-    noise = [100 * graph.sigma_ms / graph.ms for graph in graphs if graph.ms and graph.sigma_ms is not None]
+    noise = [100 * graph.sigma_ms / graph.ms for graph in graphs]
     rows = list(rows)
     return {
         "regions": len(regions),
@@ -48,7 +48,7 @@ def figures(
         "sigma_percent_median": float(np.median(noise)),
         "sigma_percent_p90": float(np.percentile(noise, 90)),
         "differs_percent": _differs_percent(rows),
-        "claims": _claims(rows),
+        "claims": _claims(graphs),
         "left_out": dict(sum((Counter(row["left_out"]) for row in rows), Counter[str]())),
     }
 
@@ -59,25 +59,30 @@ def _differs_percent(rows: Sequence[Mapping[str, Any]]) -> float:
     return 100 * sum(row["shared_ms"] for row in rows) / whole_ms if whole_ms else 0.0
 
 
-def _claims(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what came of variants that the price model said to be faster by a hundredth, by how they were found."""
-    ratios: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
-    for row in rows:
-        ms = {graph["variant"]: graph["ms"] for graph in row["graphs"]}
-        claims = row["told_ms"].items() if ORIGINAL in ms else ()  # nothing is faster than what was not run
-        for variant, told_ms in claims:
-            told, real = row["told_ms"][ORIGINAL] / told_ms, ms[ORIGINAL] / ms[variant]
-            if variant != ORIGINAL and told >= _CLAIMED:
-                ratios[variant.split(",")[0].split()[0]].append((told, real))
+def _claims(graphs: Iterable[GraphRecord]) -> dict[str, Any]:
+    """Return what came of variants that the price model said to be faster by a hundredth, by processor and by how they
+    were found."""
+    ratios: defaultdict[str, defaultdict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    told = [(graph, graph.told_ms) for graph in graphs if graph.told_ms is not None]
+    before = {(g.processor, g.configuration): (g.ms, told_ms) for g, told_ms in told if g.variant == ORIGINAL}
+    for graph, told_ms in told:
+        ms, before_told_ms = before.get((graph.processor, graph.configuration), (0.0, 0.0))  # it did not run
+        if graph.variant != ORIGINAL and before_told_ms / told_ms >= _CLAIMED:
+            found_by = WALK if graph.variant.startswith(WALK) else graph.variant
+            ratios[graph.processor][found_by].append((before_told_ms / told_ms, ms / graph.ms))
     return {
-        method: {
-            "claimed": len(found),
-            "faster": float(np.mean([real > 1 for _, real in found])),
-            "told": float(np.median([told for told, _ in found])),
-            "real": float(np.median([real for _, real in found])),
-            "worst": min(real for _, real in found),
+        processor: {
+            found_by: {
+                "claimed": len(found),
+                "faster": float(np.mean([real > 1 for _, real in found])),
+                "slower_by_2_percent": sum(real < _SLOWER for _, real in found),
+                "told": float(np.median([told for told, _ in found])),
+                "real": float(np.median([real for _, real in found])),
+                "worst": min(real for _, real in found),
+            }
+            for found_by, found in sorted(ways.items())
         }
-        for method, found in sorted(ratios.items())
+        for processor, ways in sorted(ratios.items())
     }
 
 

@@ -23,6 +23,8 @@ class Claims(Document):
     claimed: Cases
     faster: Share
     """Of those, the ones that were."""
+    slower_by_2_percent: Count
+    """The ones that ran 0.98 times as fast or slower."""
     told: Annotated[float, Meta(gt=0)]
     """Median of how many times as fast they were said to be."""
     real: Annotated[float, Meta(gt=0)]
@@ -37,7 +39,7 @@ class Prices(Document):
     regions: Cases
     """Distinct regions."""
     graphs: Cases
-    """Graphs that were run, and lists of regions that were timed alone."""
+    """Graphs that were run."""
     times: Cases
     """Of regions in graphs."""
     processors: Annotated[dict[str, Cases], NOT_EMPTY]
@@ -53,8 +55,8 @@ class Prices(Document):
     """Its 90 % quantile."""
     differs_percent: Error
     """Of the time on this processor, what kernels take that compute nodes of several regions."""
-    claims: dict[str, Claims]
-    """How they were found -> what became of them, in this round of measuring."""
+    claims: dict[str, dict[str, Claims]]
+    """Processor -> how they were found, and in which round -> what became of them."""
     left_out: dict[str, Cases]
     """Reason -> graphs that were not run."""
     file_bytes: Cases

@@ -25,7 +25,7 @@ from rlflow.cost.region_record import GraphRecord, RegionTime, graph_to_json
 from rlflow.cost.regions import VIEWS, Partition, partition
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
-from rlflow.ops.weights import weights_mb
+from rlflow.runtime.hardware import processor_name
 from rlflow.runtime.profile import ProfileConfig
 from rlflow.runtime.timing.pace import pace_ms
 from studies.prices.variants import Configuration, VariantsConfig, variants
@@ -43,7 +43,6 @@ class MeasuringConfig:
 
     variants: VariantsConfig
     profile: ProfileConfig
-    processor: str
     slow_pace: float = 1.1
     attempts: int = 5
     wait_s: float = 3.0
@@ -55,14 +54,13 @@ class PlacedVariants:
     """The regions by signature, each as a graph in JSON, and the graphs that consist of them.
 
     `left_out` counts, by reason, graphs that were not run. `shared_ms` are those of kernels that computed nodes of
-    several regions. `told_ms` has, by variant, what the price model says of it that is used now.
+    several regions.
     """
 
     regions: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     graphs: list[Mapping[str, Any]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     shared_ms: float = 0.0
-    told_ms: dict[str, float] = field(default_factory=dict)
 
 
 def placed_variants(configuration: Configuration, config: MeasuringConfig) -> dict[str, Any]:
@@ -78,8 +76,8 @@ def placed_variants(configuration: Configuration, config: MeasuringConfig) -> di
             reason = str(error).split(":")[0][:100]
             found.left_out[reason] = found.left_out.get(reason, 0) + 1
             continue
-        _add(found, graph, placed, name, configuration, config.processor)
-        found.told_ms[name] = cost_model.runtime_ms(graph)
+        found.shared_ms += placed.shared_us / 1e3
+        found.graphs.append(_recorded(found.regions, graph, placed, name, configuration, cost_model).to_json())
     return asdict(found)
 
 
@@ -92,10 +90,17 @@ def _placed_while_quiet(graph: Graph, cut: Partition, config: MeasuringConfig, b
     raise RLFlowError("the machine was slow")
 
 
-def _add(
-    found: PlacedVariants, graph: Graph, placed: Placed, variant: str, configuration: Configuration, processor: str
-) -> None:
-    """Keep a graph with its regions, without those that no text can hold: their time is taken off the graph's."""
+def _recorded(
+    known: dict[str, Mapping[str, Any]],
+    graph: Graph,
+    placed: Placed,
+    variant: str,
+    configuration: Configuration,
+    cost_model: PredictedCost,
+) -> GraphRecord:
+    """Return the record of a graph, and add its regions to the `known` ones, but those that no text can hold: their
+    time is taken off the graph's.
+    """
     times: defaultdict[str, list[float]] = defaultdict(list)
     views, verbatim_us = 0, 0.0
     for region, told in placed.regions.items():
@@ -107,19 +112,18 @@ def _add(
             continue
         fragment = describe(graph, region)
         times[fragment.signature].append(told.us)
-        if fragment.signature not in found.regions:
-            found.regions[fragment.signature] = graph_to_json(extract(graph, fragment))
-    found.shared_ms += placed.shared_us / 1e3
-    record = GraphRecord(
+        if fragment.signature not in known:
+            known[fragment.signature] = graph_to_json(extract(graph, fragment))
+    return GraphRecord(
         variant,
         configuration.family,
         configuration.name,
-        processor,
-        round(weights_mb(graph), 3),
+        processor_name(),
+        graph.header.working_set_mb or 0.0,
         {signature: RegionTime(len(us), round(fmean(us) / 1e3, 5)) for signature, us in times.items()},
         round((placed.model_us - verbatim_us) / 1e3, 5),
         round(placed.sigma_us / 1e3, 5),
         round(placed.reorders_us / 1e3, 5),
         views,
+        round(cost_model.runtime_ms(graph), 5),
     )
-    found.graphs.append(record.to_json())

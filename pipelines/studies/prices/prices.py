@@ -31,7 +31,7 @@ from rlflow.cost.region_record import (
     read_records,
     write_records,
 )
-from rlflow.runtime.hardware import fingerprint, processor_name
+from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.profile import ProfileConfig
 from studies.prices.data_sheet import data_sheet, figures
 from studies.prices.documents import Prices
@@ -55,7 +55,7 @@ def main(config: DictConfig) -> None:
         rows: dict[str, Row] = {}
         for part in ("models", "full_size"):
             cells = {(c.name,): c for c in (Configuration(**model) for model in settings[part])}
-            measured = partial(placed_variants, config=_measuring(settings, part, processor_name()))
+            measured = partial(placed_variants, config=_measuring(settings, part))
             rows |= {name: row for (name,), row in study.rows(cells, measured, _logged).items()}
         if study.missing:
             return
@@ -75,12 +75,11 @@ def main(config: DictConfig) -> None:
         study.run.artifact(RESULTS)
 
 
-def _measuring(settings: Any, part: str, processor: str) -> MeasuringConfig:
+def _measuring(settings: Any, part: str) -> MeasuringConfig:
     ways = settings["variants"][part] | ({"walks": 0} if settings["round"] > 1 else {})  # walks stay the same
     return MeasuringConfig(
         VariantsConfig(**{**ways, "stops": tuple(ways["stops"]), "round": settings["round"]}),
         ProfileConfig(**settings["profile"]),
-        processor,
         **settings["measuring"],
         seed=settings["seed"],
     )

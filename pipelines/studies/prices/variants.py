@@ -33,7 +33,7 @@ from rlflow.search.chains import Chains
 from rlflow.trajectory.replay import replay
 from studies.walks import rewritten
 
-ORIGINAL = "original"
+ORIGINAL, WALK = "original", "walk"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def variants(graph: Graph, config: VariantsConfig, seed: int) -> Iterator[tuple[
         rng, walked, steps = np.random.default_rng((seed, walk)), graph, 0
         for stop in config.stops:
             walked, steps = rewritten(rewriter, walked, stop - steps, rng), stop
-            yield f"walk {walk}, {stop} steps", walked
+            yield f"{WALK} {walk}, {stop} steps", walked
 
 
 def _cost_models() -> list[CostModel]:

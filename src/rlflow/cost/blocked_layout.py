@@ -28,7 +28,7 @@ from rlflow.ops.blocking import BLOCKING, Blocking
 
 _ALIGNED = 4  # ONNX Runtime reorders images whose number of channels is a multiple of this
 _CHANNEL_AXIS = -3  # of images, as the library counts
-_CHANNELS_LAST = (0, 2, 3, 1)
+CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 STARTING = frozenset(
     name for name, part in BLOCKING.items() if part in {Blocking.CONVOLUTION, Blocking.POOL, Blocking.GLOBAL_POOL}
 )
@@ -93,9 +93,16 @@ def reorders(scene: Scene, identifier: int, block: int) -> Iterator[Reorder]:
         value, readers = Ref(identifier, index), all_readers
         if len(node.types) > 1:
             readers = [r for r in readers if value in scene.operands(r)]
-        taken = (_takes_blocked(scene, r, block, from_blocked=is_blocked) for r in readers)
-        if (scene.is_output(value) or not all(taken)) if is_blocked else any(taken):
+        taken = [_takes_blocked(scene, r, block, from_blocked=is_blocked) for r in readers]
+        stays = scene.is_output(value) or not all(taken)
+        is_one_with_it = is_permutation(node, CHANNELS_FIRST) and not stays  # a reorder that transposes as well
+        if stays if is_blocked else any(taken) and not is_one_with_it:
             yield Reorder(value, is_blocked, tensor_type)
+
+
+def is_permutation(node: Node, permutation: tuple[int, ...]) -> bool:
+    """Return True for a Transpose by this permutation."""
+    return _part(node) is Blocking.PERMUTATION and node.attributes["perm"] == permutation
 
 
 def _part(node: Node) -> Blocking | None:
@@ -277,7 +284,7 @@ def _takes_blocked(scene: Scene, identifier: int, block: int, *, from_blocked: b
     node = scene.node(identifier)
     part = _part(node)
     if part is Blocking.PERMUTATION:
-        return from_blocked and node.attributes["perm"] == _CHANNELS_LAST
+        return from_blocked and is_permutation(node, _CHANNELS_LAST)
     if part is Blocking.PAD and _is_taken_up(scene, identifier, node):
         (reader,) = scene.readers(identifier)
         return _takes_blocked(scene, reader, block, from_blocked=from_blocked)

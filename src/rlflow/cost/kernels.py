@@ -16,7 +16,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from rlflow.cost.regions import POINTWISE, VIEWS, twins
+from rlflow.cost.blocked_layout import CHANNELS_FIRST, is_permutation
+from rlflow.cost.regions import DRAWING, POINTWISE, TRANSPOSES, VIEWS, twins
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import Node
 from rlflow.onnx_io import to_onnx
@@ -41,7 +42,8 @@ class PlacedKernel:
 
     @property
     def is_reorder(self) -> bool:
-        return self.operator in _REORDERS
+        """True for a reorder that does nothing else: one may transpose as well."""
+        return self.operator in _REORDERS and not self.nodes
 
 
 def kernels_of(graph: Graph) -> tuple[list[PlacedKernel], Fused]:
@@ -76,8 +78,8 @@ def _placed(graph: Graph, kernels: Sequence[Kernel]) -> list[PlacedKernel]:
             computed.discard(ends[place][0])
             ends[place] = (_taken_in(graph, ends[place][0], computed),)
             computed.update(ends[place])
-    position = graph.positions()
-    nodes = [tuple(sorted(_before(graph, found, computed), key=position.__getitem__)) for found in ends]
+    position, folded = graph.positions(), _folded(graph)
+    nodes = [tuple(sorted(_before(graph, found, computed, folded), key=position.__getitem__)) for found in ends]
     placed = zip(
         range(len(kernels)), (kernel.operator for kernel in kernels), _with_helpers(kernels, nodes), strict=True
     )
@@ -106,8 +108,13 @@ def _ends(graph: Graph, kernels: Sequence[Kernel]) -> list[tuple[int, ...]]:
     told: dict[str, tuple[int, ...]] = {}  # by the name of a value, the nodes that it is told to be
     ends: list[tuple[int, ...]] = []
     for kernel in reversed(kernels):  # readers first
+        if kernel.channels_last:
+            ends.append(_transposed(graph, kernel, node_of))
+            continue
         behind = [told[name] for name in kernel.results if name in told]
         known = tuple(dict.fromkeys(node_of[name] for name in kernel.results if name in node_of))
+        if not known:
+            known = tuple(i for name in kernel.results for i in _in_another_order(graph, name, node_of)[-1:])
         if not known and behind:
             known = behind[0]
         if not known and kernel.operator not in _REORDERS:
@@ -116,6 +123,29 @@ def _ends(graph: Graph, kernels: Sequence[Kernel]) -> list[tuple[int, ...]]:
             told.setdefault(kernel.operands[0], known)
         ends.append(() if kernel.operator in _REORDERS else known)
     return ends[::-1]
+
+
+def _transposed(graph: Graph, kernel: Kernel, node_of: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the Transpose that a reorder does: it makes the value, or, at a blocked image, reads it from before."""
+    if made := tuple(node_of[name] for name in kernel.results if name in node_of):
+        return made
+    readers = (c for name in kernel.operands if name in node_of for c in graph.consumers[node_of[name]])
+    behind = (i for name in kernel.operands for i in _in_another_order(graph, name, node_of))
+    first = [i for i in readers if is_permutation(graph.nodes[i], CHANNELS_FIRST)]
+    return (*first, *(i for i in behind if graph.nodes[i].op in TRANSPOSES))[:1]
+
+
+def _in_another_order(graph: Graph, name: str, node_of: Mapping[str, int]) -> list[int]:
+    """Return the node whose value this is before it is transposed, by a name that ONNX Runtime has made of that of a
+    later value; after the transposes and views in between, later ones first. None by another name.
+    """
+    marked = _NAME.match(name)
+    if marked is None or name in node_of:
+        return []
+    nodes = [int(marked.group(1))]
+    while graph.nodes[nodes[-1]].op in VIEWS or graph.nodes[nodes[-1]].op in TRANSPOSES:
+        nodes.append(graph.nodes[nodes[-1]].sources[0])
+    return nodes
 
 
 def _named(kernel: Kernel, node_of: Mapping[str, int]) -> tuple[int, ...]:
@@ -135,19 +165,25 @@ def _taken_in(graph: Graph, node: int, computed: Collection[int]) -> int:
     return node
 
 
-def _before(graph: Graph, ends: Iterable[int], computed: Set[int]) -> Iterator[int]:
+def _before(graph: Graph, ends: Iterable[int], computed: Set[int], folded: Collection[int]) -> Iterator[int]:
     """List these nodes, and those before them that no kernel ends with."""
     seen, waiting = set(ends), list(ends)
     while waiting:
         identifier = waiting.pop()
         yield identifier
         for source in graph.nodes[identifier].sources:
-            if source in seen or source in computed or _is_given(graph.nodes[source]):
+            if source in seen or source in computed or source in folded:
                 continue
             if computed.isdisjoint(twins(graph, source)):
                 seen.add(source)
                 waiting.append(source)
 
 
-def _is_given(node: Node) -> bool:
-    return node.constant or not node.inputs
+def _folded(graph: Graph) -> set[int]:
+    """Return what ONNX Runtime computes when it opens the model, and the inputs: no kernel computes them."""
+    given = {i for i, node in graph.nodes.items() if node.constant}
+    for identifier in graph.order:
+        node = graph.nodes[identifier]
+        if given.issuperset(node.sources) and node.op not in DRAWING:
+            given.add(identifier)
+    return given.union(graph.inputs)

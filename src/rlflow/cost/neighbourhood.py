@@ -43,7 +43,7 @@ class Neighbourhoods:
     def written(self, graph: Graph, edit: Preview, nodes: Collection[int]) -> bytes:
         """Write down an edit and the nodes of the regions that it concerns."""
         text = _Text(self, graph, edit, nodes)
-        header = graph.header.opset, graph.header.weights_mb
+        header = graph.header.opset, graph.header.working_set_mb
         return marshal.dumps((header, text.of_nodes(), text.of_added(), text.of_substitution()), _PLAIN)
 
     def region(self, graph: Graph, region: Region) -> Hashable:
@@ -57,7 +57,7 @@ class Neighbourhoods:
                 return place, ref.index
             return -1 - outside.setdefault(ref, len(outside)), self.value(graph, ref)
 
-        written: list[Hashable] = [graph.header.opset, graph.header.weights_mb]
+        written: list[Hashable] = [graph.header.opset, graph.header.working_set_mb]
         for identifier in region:
             node = graph.nodes[identifier]
             written.append(node.signature)

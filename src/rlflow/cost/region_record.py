@@ -68,27 +68,34 @@ class GraphRecord:
     """A whole graph as it ran on a processor, and its regions by signature.
 
     - `variant`: what became of the model by then: "original", or the name of the search or walk that rewrote it.
-    - `weights_mb`: megabytes of weights that a run of the model reads, which tell how warm these are.
-    - `ms`, `sigma_ms`: end to end, and the standard error; none where regions were timed alone, outside of any graph.
+    - `working_set_mb`: megabytes that a run of the original touches, which tell how warm its weights and values are.
+    - `ms`, `sigma_ms`: end to end, and the standard error.
     - `reorders_ms`, `views`: milliseconds of reorders of the blocked layout, and the number of regions of mere views.
+    - `told_ms`: end to end as the price model said before the graph ran; None if it was not asked.
     """
 
     variant: str
     family: str
     configuration: str
     processor: str
-    weights_mb: float
+    working_set_mb: float
     regions: Mapping[str, RegionTime]
-    ms: float | None = None
-    sigma_ms: float | None = None
+    ms: float
+    sigma_ms: float
     reorders_ms: float = 0.0
     views: int = 0
+    told_ms: float | None = None
 
     def __post_init__(self) -> None:
-        times = [self.weights_mb, self.ms or 0.0, self.sigma_ms or 0.0, self.reorders_ms]
+        times = [self.working_set_mb, self.ms, self.sigma_ms, self.reorders_ms, self.told_ms or 0.0]
         for value in (*times, *(time.ms for time in self.regions.values())):
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{value} is no time of {self.configuration}, {self.variant}")
+
+    @property
+    def regions_ms(self) -> float:
+        """Milliseconds of all regions."""
+        return math.fsum(time.times * time.ms for time in self.regions.values())
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "regions": dict(sorted(self.regions.items()))}

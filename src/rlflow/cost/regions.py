@@ -41,7 +41,7 @@ VIEWS = registry.having(lambda traits: traits.view)
 SUMS = _playing(Fusion.SUM)
 """Operators that join each other only where nobody else reads the first."""
 
-_TRANSPOSES = _playing(Fusion.TRANSPOSE)
+TRANSPOSES = _playing(Fusion.TRANSPOSE)
 _PADS, _PADDED = _playing(Fusion.PAD), _playing(Fusion.PADDED)
 _PRODUCTS = _playing(Fusion.PRODUCT)
 POINTWISE = _playing(Fusion.POINTWISE)
@@ -52,7 +52,8 @@ _NORMALISATIONS, _NORMALISED = _playing(Fusion.NORMALISATION), _playing(Fusion.N
 _BEFORE_POINTWISE = _playing(Fusion.POINTWISE | Fusion.PRODUCT | Fusion.REDUCTION | Fusion.ACTIVATED)
 
 _COMMUTATIVE = frozenset(name for name, operator in registry.OPERATORS.items() if operator.commutative)
-_DRAWING = registry.having(lambda traits: traits.draws_numbers)
+DRAWING = registry.having(lambda traits: traits.draws_numbers)
+"""Operators that draw random numbers."""
 
 Region = tuple[int, ...]
 
@@ -169,7 +170,7 @@ def readers(graph: Graph, ref: Ref) -> set[int]:
 def _twins(graph: Graph, identifier: int, operands: tuple[Ref | None, ...]) -> list[int]:
     """Do the same for a node that reads these operands."""
     node = graph.nodes[identifier]
-    if identifier in graph.output_nodes or node.op in _DRAWING:
+    if identifier in graph.output_nodes or node.op in DRAWING:
         return []
     readers = min((graph.consumers[ref.node] for ref in operands if ref is not None), key=len, default=())
     return [
@@ -289,12 +290,12 @@ def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
 
 def _may_fuse(graph: Graph, producer: int, second: Node) -> bool:
     first = graph.nodes[producer]
-    if second.op in VIEWS or second.op in _TRANSPOSES:
+    if second.op in VIEWS or second.op in TRANSPOSES:
         return first.op == second.op or (first.op in VIEWS and second.op in VIEWS)
     if first.op in _PADS and second.op in _PADDED:
         return True
     if second.op in _PRODUCTS:
-        return first.op in _TRANSPOSES or (first.op in _SCALES and _scales_a_tensor(graph, first))
+        return first.op in TRANSPOSES or (first.op in _SCALES and _scales_a_tensor(graph, first))
     if second.op in _NORMALISATIONS:
         return first.op in _NORMALISED
     if second.op in _REDUCTIONS:

@@ -36,14 +36,14 @@ class Header:
     """Everything that a model states beside its computation.
 
     `opset` is the version of ai.onnx that it imports, and `domains` holds the versions of its other domains, without
-    those in which the model defines functions itself. `proto` belongs to the ONNX boundary. `weights_mb` are the
-    megabytes of weights that a run of the model reads, None where that is not known: no rewrite changes what it says.
+    those in which the model defines functions itself. `proto` belongs to the ONNX boundary. `working_set_mb` are the
+    megabytes that a run of the model touches, None where that is not known: no rewrite changes what it says.
     """
 
     opset: int
     proto: object = None
     domains: Mapping[str, int] = field(default_factory=dict)
-    weights_mb: float | None = None
+    working_set_mb: float | None = None
 
     def offers(self, versions: Mapping[str, int]) -> bool:
         """Return True if the model imports these domains ("" is ai.onnx), each in this version or a later one."""

@@ -48,10 +48,11 @@ from rlflow.onnx_io.shapes.inference import (
 from rlflow.onnx_io.values import OperatorNode, Values
 from rlflow.ops import registry
 from rlflow.ops.schema import Operator
-from rlflow.ops.weights import weights_mb
+from rlflow.ops.working_set import working_set_mb
 
 _MOST_FILLED = 2**28
 """Elements: a constant is evaluated when an expression of it is exported, which must not fill the memory."""
+_CONVERTING = registry.having(lambda traits: traits.converts)
 _ZERO = numpy_helper.from_array(np.zeros(1, np.float32))
 _LARGEST_DIMENSION = 2**63 - 1
 
@@ -106,7 +107,7 @@ class _Importer:
         except KeyError as error:
             raise ModelFormatError(f"its output {error} is computed by no node") from None
         graph = make_graph(self.values.nodes, inputs, outputs, [o.name for o in proto.output], self.header)
-        return replace(graph, header=replace(self.header, weights_mb=weights_mb(graph)))
+        return replace(graph, header=replace(self.header, working_set_mb=working_set_mb(graph)))
 
     def _add_input(self, value: onnx.ValueInfoProto, default: onnx.TensorProto | None) -> int:
         """An input with a default may be given another value when the model runs: it is no weight."""
@@ -146,6 +147,9 @@ class _Importer:
             return
 
         node = None if (proto.domain, proto.op_type) in self.functions else self._understood(proto)
+        if node is not None and self._changes_nothing(node):
+            self.values.rename(node.inputs[0], node.names[0])
+            return
         sizes = self._dynamic_sizes(proto, node)
         if sizes is not None and sizes.dtype != object:  # all of them are numbers after all
             self._add_weight(numpy_helper.from_array(sizes, proto.output[0]))
@@ -202,6 +206,11 @@ class _Importer:
         if tensor_type is None or len(known) < len(operands):
             return None
         return symbolic.computed(proto, node, tensor_type.dtype, known)
+
+    def _changes_nothing(self, node: Node) -> bool:
+        """Return True for a cast to the type that a value has: exporters write many, and ONNX Runtime drops them."""
+        before = self.values.type_of(node.inputs[0]) if node.op in _CONVERTING else None
+        return before is not None and node.types[0] is not None and before.dtype == node.types[0].dtype
 
     def _is_standard(self, proto: onnx.NodeProto) -> bool:
         """Return True for a node whose operator ONNX itself defines."""

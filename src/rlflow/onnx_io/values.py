@@ -44,6 +44,11 @@ class Values:
                 self.by_name[name] = Ref(identifier, index)
         return identifier
 
+    def rename(self, ref: Ref | None, name: str) -> None:
+        """Let a value be found under this name as well."""
+        assert ref is not None
+        self.by_name[name] = ref
+
     def operands(self, proto: onnx.NodeProto) -> list[Ref | None]:
         """Return the values that a node reads, None for operands left out; `ModelFormatError` for one not computed."""
         return [self.operand(name, proto) for name in proto.input]

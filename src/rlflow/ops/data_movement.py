@@ -317,7 +317,11 @@ OPERATORS = (
         since=6,
         arity=(1, 1),
         required=("to",),
-        traits=Traits(size_arithmetic=_ARRANGED | SizeArithmetic.ROUNDING, uses=(converted, overflows, carries(0))),
+        traits=Traits(
+            converts=True,
+            size_arithmetic=_ARRANGED | SizeArithmetic.ROUNDING,
+            uses=(converted, overflows, carries(0)),
+        ),
         onnx=OnnxForm(element_type="to", harmless={"saturate": 1}),
     ),
 )

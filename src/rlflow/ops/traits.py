@@ -78,6 +78,9 @@ class Traits:
     view: bool = False
     """Only relabels memory: the result has the operand's elements, in their order."""
 
+    converts: bool = False
+    """Gives elements another type, and changes nothing where they have it already."""
+
     windowed: bool = False
     """Slides a window over an image, by strides, pads and dilations."""
 

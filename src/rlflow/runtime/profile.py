@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnxruntime as ort
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
 from rlflow.errors import InputError
 from rlflow.runtime.scratch import scratch_folder
@@ -53,13 +53,22 @@ class ProfileConfig:
 
 
 class Kernel(NamedTuple):
-    """A node of a fused model: the operator that runs, its domain, the node's name, and those of its values."""
+    """A node of a fused model: the operator that runs, its domain, the node's name, and those of its values.
+
+    `channels_last` is said by a reorder of the blocked layout that transposes as well.
+    """
 
     operator: str
     domain: str
     name: str
     operands: tuple[str, ...]
     results: tuple[str, ...]
+    channels_last: bool = False
+
+    @classmethod
+    def of(cls, node: NodeProto) -> Kernel:
+        channels_last = any(a.name == "channels_last" and a.i for a in node.attribute)
+        return cls(node.op_type, node.domain, node.name, tuple(node.input), tuple(node.output), channels_last)
 
 
 @dataclass(frozen=True)
@@ -73,9 +82,7 @@ class Fused:
     def of(cls, model: ModelProto | Path) -> Fused:
         """Let ONNX Runtime fuse a model as deployed. Raises `RLFlowError` when it refuses the model."""
         fused = fused_model(model)
-        nodes = fused.graph.node
-        kernels = (Kernel(n.op_type, n.domain, n.name, tuple(n.input), tuple(n.output)) for n in nodes)
-        return cls(fused, tuple(kernels))
+        return cls(fused, tuple(map(Kernel.of, fused.graph.node)))
 
 
 class Profile(NamedTuple):

@@ -75,7 +75,7 @@ def test_far_regions_are_those_unlike_all_that_was_learned(bert, model) -> None:
 def test_weights_are_warm_in_a_small_model_and_the_graph_says_so(bert, model) -> None:
     """The price is that of the model that the graph came from: rewriting does not change it."""
     g = bert()
-    cold = replace(g, header=replace(g.header, weights_mb=1e3))
+    cold = replace(g, header=replace(g.header, working_set_mb=1e3))
     cost = PredictedCost(model)
     assert cost.runtime_ms(g) < cost.runtime_ms(cold)
     assert PredictedCost(model).runtime_ms(cold) == cost.runtime_ms(cold), "nothing is remembered of the other"

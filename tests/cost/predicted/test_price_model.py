@@ -113,11 +113,11 @@ def test_a_model_that_does_not_fit_is_refused(written: Path, damage: Callable[[P
 
 
 @pytest.mark.parametrize(
-    ("weights_mb", "cold"), [(0.0, 0.0), (16.0, 0.0), (32.0, 0.5), (64.0, 1.0), (1e3, 1.0), (None, 1.0)]
+    ("working_set_mb", "cold"), [(0.0, 0.0), (16.0, 0.0), (32.0, 0.5), (64.0, 1.0), (1e3, 1.0), (None, 1.0)]
 )
-def test_weights_are_cold_where_the_cache_does_not_hold_them(weights_mb, cold) -> None:
-    """Of a cache of 32 MB; where it is not known how many weights there are, they are cold."""
-    assert Place.of(PROCESSOR, weights_mb).cold == cold
+def test_weights_are_cold_where_the_cache_does_not_hold_them(working_set_mb, cold) -> None:
+    """Of a cache of 32 MB; where it is not known how much a run touches, weights are cold."""
+    assert Place.of(PROCESSOR, working_set_mb).cold == cold
 
 
 def test_what_was_measured_is_not_strange_and_what_is_larger_is(bert) -> None:

@@ -94,15 +94,15 @@ def test_cold_weights_cost_what_was_measured(regions) -> None:
     """A region is met in a model that the cache holds and in one that it does not: physics tells the two apart."""
     features = {e.signature: e.features for e in examples(regions, lawful)}
     graphs = []
-    for weights_mb, cold in ((1.0, 0.0), (1e3, 1.0)):
+    for working_set_mb, cold in ((1.0, 0.0), (1e3, 1.0)):
         times = {s: RegionTime(2, physics.milliseconds(PACES, physics.terms(f, cold))) for s, f in features.items()}
-        graphs.append(GraphRecord("original", "bert", "", "drawn", weights_mb, times))
+        graphs.append(GraphRecord("original", "bert", "", "drawn", working_set_mb, times, 1.0, 0.0))
     made = list(examples_of(features, graphs))
     assert len(made) == 2 * len(features)
     model = learned(made).model()
     (processor,) = model.description.processors.values()
     for e in made:
-        assert model.ms([e.features], Place(processor, e.weights_mb)) == pytest.approx([e.ms], rel=1e-4, abs=1e-5)
+        assert model.ms([e.features], Place(processor, e.working_set_mb)) == pytest.approx([e.ms], rel=1e-4, abs=1e-5)
     weighty = [f for f in features.values() if f.border.bytes_weights > 1000]
     assert weighty
     warm, cold_ms = (model.ms(weighty, Place(processor, mb)) for mb in (1.0, 1e3))
@@ -110,15 +110,15 @@ def test_cold_weights_cost_what_was_measured(regions) -> None:
 
 
 def test_what_was_met_often_is_one_example(regions) -> None:
-    """Its time is the mean over all times that it was met, on a processor and among so many weights."""
+    """Its time is the mean over all times that it was met, on a processor and in a model of one working set."""
     signature = next(iter(regions))
     features = {e.signature: e.features for e in examples(regions, lawful)}
     graphs = [
-        GraphRecord(variant, "bert", "", "drawn", 5.0, {signature: time})
+        GraphRecord(variant, "bert", "", "drawn", 5.0, {signature: time}, 1.0, 0.0)
         for variant, time in (("original", RegionTime(3, 1.0)), ("walk", RegionTime(1, 5.0)))
     ]
     (made,) = examples_of(features, graphs)
-    assert (made.ms, made.weights_mb) == (2.0, 5.0)
+    assert (made.ms, made.working_set_mb) == (2.0, 5.0)
 
 
 def test_without_regions_there_is_nothing_to_learn() -> None:

@@ -1,4 +1,4 @@
-"""Ten public architectures at sizes that people run, exported as they export: run this file to write them to a folder.
+"""Seventeen public architectures at sizes that people run, as exporters write them: run this file.
 
     PYTHONPATH=tests python -m support.exports.full_size FOLDER             each by the first exporter that takes it
     PYTHONPATH=tests python -m support.exports.full_size FOLDER script dynamo       by each of these that takes it
@@ -41,6 +41,17 @@ FULL_SIZE: tuple[Architecture, ...] = (
         together(floats(1, 80, 3000, name="input_features", batch=0), tokens("decoder_input_ids")), d_model=384,
         encoder_layers=4, decoder_layers=4, encoder_attention_heads=6, decoder_attention_heads=6,
         encoder_ffn_dim=1536, decoder_ffn_dim=1536),
+    of("electra_small", "ElectraModel", "ElectraConfig", _TEXT, hidden_size=256, embedding_size=128,
+        num_attention_heads=4, intermediate_size=1024),
+    of("albert_base", "AlbertModel", "AlbertConfig", _TEXT, hidden_size=768, num_attention_heads=12,
+        intermediate_size=3072),
+    of("swin_tiny", "SwinForImageClassification", "SwinConfig", _PIXELS),
+    of("efficientnet_b0", "EfficientNetForImageClassification", "EfficientNetConfig", _PIXELS, image_size=224,
+        width_coefficient=1.0, depth_coefficient=1.0, hidden_dim=1280),
+    of("regnet_y_004", "RegNetForImageClassification", "RegNetConfig", _PIXELS, hidden_sizes=[48, 104, 208, 440],
+        depths=[1, 3, 6, 6], groups_width=8, layer_type="y"),
+    of("dinov2_small", "Dinov2Model", "Dinov2Config", _PIXELS, hidden_size=384, num_attention_heads=6, image_size=224),
+    of("mobilenet_v2", "MobileNetV2ForImageClassification", "MobileNetV2Config", _PIXELS),
 )  # fmt: skip
 
 

@@ -96,7 +96,7 @@ class PredictedCost(RegionCost):
     def region_ms(self, graph: Graph, region: Region) -> float:
         if all(graph.nodes[i].op in VIEWS for i in region):
             return self.config.pace * self.processor.view_ms
-        place = Place.of(self.processor, graph.header.weights_mb)
+        place = Place.of(self.processor, graph.header.working_set_mb)
         (ms,) = self.model.ms([self._reader.features(graph, region)], place)
         return self.config.pace * ms
 

@@ -1,7 +1,7 @@
 """The price model that ships: physics of each processor, corrected by trees that ONNX Runtime runs.
 
     model = load()
-    place = Place(model.description.processors[name], weights_mb=440.0)
+    place = Place(model.description.processors[name], working_set_mb=440.0)
     model.ms([reader.features(graph, region) for region in regions], place)
 
 Physics tells how time grows with work, for each processor by itself; the trees tell by what factor regions of this kind
@@ -37,14 +37,14 @@ from rlflow.onnx_io.saving import save_model
 from rlflow.onnx_io.tree_ensemble import Tree, tree_ensemble
 from rlflow.runtime.session import Session, open_session, run
 
-VERSION = 3  # of the features and terms; raised whenever these mean something else
+VERSION = 4  # of the features and terms; raised whenever these mean something else
 DESCRIPTION, TREES = "price_model.json", "price_model.onnx"
 _SMALL_MS = 0.001  # is added to both sides of a ratio: below it, differences are noise
 _DIGITS = 6  # of milliseconds: a price is rounded to nanoseconds
 
 
 _COLD_MB = 1e3
-"""Megabytes of weights that no cache holds: of a model of which that is not known."""
+"""Megabytes that no cache holds: of a model of which it is not known how many a run touches."""
 _TRAITS = ("l2_mb", "cache_mb", "avx512", "amx")
 
 
@@ -65,27 +65,27 @@ class Processor:
 
 
 class Place(NamedTuple):
-    """The place where a region runs: a processor, and a model of so many megabytes of weights."""
+    """The place where a region runs: a processor, and a model whose runs touch so many megabytes."""
 
     processor: Processor
-    weights_mb: float
+    working_set_mb: float
 
     @classmethod
-    def of(cls, processor: Processor, weights_mb: float | None) -> Place:
-        """Weights are cold where it is not known how many there are."""
-        return cls(processor, _COLD_MB if weights_mb is None else weights_mb)
+    def of(cls, processor: Processor, working_set_mb: float | None) -> Place:
+        """Weights are cold where it is not known how much a run touches."""
+        return cls(processor, _COLD_MB if working_set_mb is None else working_set_mb)
 
     @property
     def cold(self) -> float:
         """The share of the weights that come from memory: none of those of a model that fills half of the last cache,
-        all of one that is twice as large as that cache.
+        all of one that touches twice as much as that cache holds.
         """
-        halves = self.weights_mb / (self.processor.traits["cache_mb"] / 2)
+        halves = self.working_set_mb / (self.processor.traits["cache_mb"] / 2)
         return min(1.0, max(0.0, math.log2(halves) / 2)) if halves > 0 else 0.0
 
     def numbers(self) -> list[float]:
         """Return what trees see of it."""
-        return [self.weights_mb, *(self.processor.traits[name] for name in _TRAITS)]
+        return [self.working_set_mb, *(self.processor.traits[name] for name in _TRAITS)]
 
 
 @dataclass(frozen=True)

@@ -49,13 +49,13 @@ class LearningConfig:
 
 @dataclass(frozen=True)
 class Example:
-    """A region with its features, and the milliseconds that it takes on a processor, in a model of so many weights."""
+    """A region with its features, and the milliseconds that it takes on a processor, in a model of a working set."""
 
     signature: str
     features: Features
     ms: float
     processor: str
-    weights_mb: float
+    working_set_mb: float
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,15 @@ class Learned:
 
 
 def examples_of(regions: Mapping[str, Features], graphs: Iterable[GraphRecord]) -> Iterator[Example]:
-    """Yield what was measured in these graphs, a region once for each processor and each amount of weights."""
+    """Yield what was measured in these graphs, a region once for each processor and each working set."""
     met: dict[tuple[str, str, float], list[RegionTime]] = {}
     for graph in graphs:
         for signature, time in graph.regions.items():
-            met.setdefault((signature, graph.processor, graph.weights_mb), []).append(time)
-    for (signature, processor, weights_mb), times in met.items():
+            met.setdefault((signature, graph.processor, graph.working_set_mb), []).append(time)
+    for (signature, processor, working_set_mb), times in met.items():
         count = sum(time.times for time in times)
         ms = sum(time.times * time.ms for time in times) / count
-        yield Example(signature, regions[signature], ms, processor, weights_mb)
+        yield Example(signature, regions[signature], ms, processor, working_set_mb)
 
 
 def learn(
@@ -141,7 +141,7 @@ def learn(
         trained_on=_counted(examples),
         accuracy={},
     )
-    places = [Place(processors[e.processor], e.weights_mb) for e in examples]
+    places = [Place(processors[e.processor], e.working_set_mb) for e in examples]
     expected_ms = [physics_ms(e.features, place) for e, place in zip(examples, places, strict=True)]
     errors = [(noise.sigma_ms(e.ms) / max(e.ms, noise.us / 1e3)) ** 2 + config.model_error**2 for e in examples]
     table = Table(
@@ -156,7 +156,7 @@ def _physics(examples: Sequence[Example], name: str, machine: Machine) -> Mappin
     own = [e for e in examples if e.processor == name]
     if not own:
         raise InputError(f"there are no measured regions of {name} to learn prices from: `make study NAME=prices`")
-    places = [Place(machine.with_physics({}), e.weights_mb) for e in own]
+    places = [Place(machine.with_physics({}), e.working_set_mb) for e in own]
     work = [physics.terms(e.features, place.cold) for e, place in zip(own, places, strict=True)]
     return physics.fit(work, [e.ms for e in own])
 

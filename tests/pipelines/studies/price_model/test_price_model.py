@@ -26,7 +26,21 @@ def config(repository: Path) -> DictConfig:
 
 def test_the_settings_are_those_of_the_library(config: DictConfig) -> None:
     assert LearningConfig(**config.learning) == LearningConfig()
-    assert config.reference in machines(OmegaConf.to_container(config.processors))
+    assert config.reference in machines(OmegaConf.to_container(config.processors), ())
+
+
+def test_a_view_takes_what_neither_regions_nor_reorders_take(config: DictConfig) -> None:
+    """In the median over the graphs of a processor that have views."""
+    kept = {"a": RegionTime(2, 1.0)}
+    graphs = [
+        GraphRecord(
+            "original", "bert", "", processor, 1.0, kept, 3.0 + views * us / 1e3, 0.0, reorders_ms=1.0, views=views
+        )
+        for processor, views, us in (("x", 2, 4.0), ("x", 1, 5.0), ("x", 4, 90.0), ("x", 0, 0.0), ("y", 3, 1.0))
+    ]
+    of = {"traits": {}, "reorders": {}}
+    views_ms = {name: machine.view_ms for name, machine in machines(dict.fromkeys("xyz", of), graphs).items()}
+    assert views_ms == pytest.approx({"x": 0.005, "y": 0.001, "z": 0.0})
 
 
 def test_the_cost_has_the_settings_of_its_dataclass(repository: Path) -> None:

@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
+from studies.prices.data_sheet import figures
 from studies.prices.placed_variants import MeasuringConfig, placed_variants
 from studies.prices.variants import Configuration, VariantsConfig, variants
 from support.study_settings import study_settings
 
 from rlflow import zoo
 from rlflow.cost.fragment import describe
-from rlflow.cost.region_record import GraphRecord, read_graphs, read_records, write_records
+from rlflow.cost.region_record import GraphRecord, RegionRecord, RegionTime, read_graphs, read_records, write_records
 from rlflow.runtime.hardware import processor_name
 from rlflow.runtime.profile import ProfileConfig
 
-QUICK = MeasuringConfig(VariantsConfig(2, 1, (3,)), ProfileConfig(1, 2), "epyc", slow_pace=1000.0)
+QUICK = MeasuringConfig(VariantsConfig(2, 1, (3,)), ProfileConfig(1, 2), slow_pace=1000.0)
 TINY = (
     "models=[{family: mlp, entry: mlp}, {family: tiny, entry: tiny_scale}, {family: tiny, entry: tiny_merge}]",
     "full_size=[{family: mlp, entry: mlp, settings: {batch: 3}}]",
@@ -35,7 +36,7 @@ def config(repository: Path) -> DictConfig:
 
 def test_the_configuration_has_every_setting_of_its_dataclasses(config: DictConfig):
     settings = OmegaConf.to_container(config, resolve=True)
-    given = {**settings["measuring"], "variants": 0, "profile": 0, "processor": 0, "seed": 0}
+    given = {**settings["measuring"], "variants": 0, "profile": 0, "seed": 0}
     assert {*given} == {field.name for field in fields(MeasuringConfig)}
     assert {*settings["profile"]} == {field.name for field in fields(ProfileConfig)}
     for ways in settings["variants"].values():
@@ -74,8 +75,9 @@ def test_a_graph_is_what_its_regions_are():
     assert {"original", "walk 0, 3 steps"} <= {graph.variant for graph in graphs}
     for graph in graphs:
         assert graph.regions.keys() <= row["regions"].keys()
-        assert 0 < sum(time.times * time.ms for time in graph.regions.values()) <= graph.ms * 1.001
-        assert graph.processor == "epyc"
+        assert 0 < graph.regions_ms <= graph.ms * 1.001
+        assert graph.processor == processor_name()
+        assert graph.told_ms
     assert not row["left_out"]
 
 
@@ -84,7 +86,38 @@ def test_what_is_carried_verbatim_is_taken_off():
     row = placed_variants(Configuration("loop", "loop"), QUICK)
     (graph, *_) = [GraphRecord.from_json(graph) for graph in row["graphs"]]
     assert "Loop" not in json.dumps(row["regions"])
-    assert graph.ms >= sum(time.times * time.ms for time in graph.regions.values()) * 0.999
+    assert graph.ms >= graph.regions_ms * 0.999
+
+
+def graph(variant: str, ms: float, told_ms: float | None, processor: str = "epyc") -> GraphRecord:
+    return GraphRecord(variant, "bert", "small", processor, 1.0, {}, ms, 0.01, told_ms=told_ms)
+
+
+def test_a_claim_is_a_gain_that_was_told_before() -> None:
+    """Of three of a search one was none; a walk that was told to be slower and one of which nothing was told are no
+    claims, nor are those of a processor on which the original did not run."""
+    graphs = [
+        *(graph("original", 2.0, 2.0), graph("walk 0, 2 steps", 3.0, 2.5), graph("walk 1, 2 steps", 1.0, None)),
+        *(
+            graph("predicted, round 1", 1.6, 1.6),
+            graph("predicted, round 2", 2.1, 1.0),
+            graph("gpu, round 2", 1.0, 1.99),
+        ),
+        *(graph("predicted, round 1", 1.0, 1.0, "xeon"), graph("walk 2, 9 steps", 1.0, 1.0)),
+    ]
+    regions = [RegionRecord(Configuration("mlp", "mlp").graph(), "a", "mlp", "mlp")]
+    timed = [replace(each, regions={"a": RegionTime(1, 1.0)}) for each in graphs]
+    claims = figures(regions, timed, ())["claims"]
+    one = {"claimed": 1, "slower_by_2_percent": 0}
+    assert claims == {
+        "epyc": {
+            "predicted, round 1": one | dict.fromkeys(("told", "real", "worst"), 1.25) | {"faster": 1.0},
+            "predicted, round 2": pytest.approx(
+                {"claimed": 1, "slower_by_2_percent": 1, "faster": 0.0, "told": 2.0, "real": 2 / 2.1, "worst": 2 / 2.1}
+            ),
+            "walk": one | dict.fromkeys(("told", "real", "worst"), 2.0) | {"faster": 1.0},
+        }
+    }
 
 
 @pytest.mark.study
