@@ -158,6 +158,7 @@ times = st.floats(0, 1e6)
         sigma_ms=times,
         reorders_ms=times,
         views=st.integers(0, 9),
+        original_ms=st.none() | times,
         told_ms=st.none() | times,
     )
 )

@@ -12,6 +12,7 @@ taken as they were measured.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,11 +34,14 @@ RegionPrice = Callable[[str, GraphRecord], float]
 
 
 class Change(NamedTuple):
-    """A change by rewriting, measured and predicted, as shares of a graph's time; `noise` is one standard error."""
+    """A change by rewriting as shares of a graph's time: of its whole run, as predicted, one standard error, and of the
+    regions that were changed.
+    """
 
     real: float
     told: float
     noise: float
+    changed: float
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,19 @@ def _changes(group: Sequence[tuple[GraphRecord, float]]) -> Iterable[Change]:
     noise = _noise(graph for graph, _ in group)
     for graph, told_ms in group:
         if graph is not before:
-            noise_ms = noise * np.hypot(graph.ms, before.ms)
-            real_ms, told = graph.ms - before.ms, told_ms / before_told_ms - 1.0
-            yield Change(real_ms / before.ms, told, noise_ms / before.ms)
+            before_ms = graph.original_ms or before.ms
+            noise_ms = noise * np.hypot(graph.ms, before_ms)
+            told = told_ms / before_told_ms - 1.0
+            changed_ms = _changed_ms(before, graph) / before.ms
+            yield Change((graph.ms - before_ms) / before_ms, told, noise_ms / before_ms, changed_ms)
+
+
+def _changed_ms(before: GraphRecord, after: GraphRecord) -> float:
+    """Return what a rewrite adds by what it changes: regions that both graphs have tell how the machine's pace has
+    drifted between the two, since they do the same work."""
+    both = {s: min(time.times, after.regions[s].times) for s, time in before.regions.items() if s in after.regions}
+    kept_before, kept_after = (math.fsum(n * g.regions[s].ms for s, n in both.items()) for g in (before, after))
+    return (after.ms - kept_after) - (before.ms - kept_before)
 
 
 def _noise(variants: Iterable[GraphRecord]) -> float:
@@ -118,14 +132,18 @@ def figures(found: Errors) -> dict[str, Any]:
         if values:
             median, p90 = np.quantile(values, (0.5, 0.9))
             content[name] = {"median": float(median), "p90": float(p90), "cases": len(values)}
-    clear = [change for change in found.changes if abs(change.real) > _SIGMAS * change.noise]
-    if clear:
-        real, told, _ = np.array(clear).T
-        content["changes"] = {
-            "sign": float(np.mean(np.sign(real) == np.sign(told))),
-            "majority_sign": float(max(np.mean(real > 0), np.mean(real < 0))),
-            "cases": len(clear),
-        }
+    for name, changes in (
+        ("changes", [(c.real, c.told, c.noise) for c in found.changes]),
+        ("changed_regions", [(c.changed, c.told, c.noise) for c in found.changes]),
+    ):
+        clear = [(real, told) for real, told, noise in changes if abs(real) > _SIGMAS * noise]
+        if clear:
+            real, told = np.array(clear).T
+            content[name] = {
+                "sign": float(np.mean(np.sign(real) == np.sign(told))),
+                "majority_sign": float(max(np.mean(real > 0), np.mean(real < 0))),
+                "cases": len(clear),
+            }
     if found.ranks:
         content["ranks"] = {"median": float(np.median(found.ranks)), "cases": len(found.ranks)}
     return content

@@ -46,6 +46,8 @@ class Accuracy(Document):
     """Of whole graphs, against their runs end to end."""
     changes: Signs | UnsetType = UNSET
     """Of variants that differ from their original by more than twice the standard error."""
+    changed_regions: Signs | UnsetType = UNSET
+    """The same by the regions that were changed alone: what both graphs have is the control."""
     ranks: Ranks | UnsetType = UNSET
 
 

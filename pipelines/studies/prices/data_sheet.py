@@ -69,7 +69,7 @@ def _claims(graphs: Iterable[GraphRecord]) -> dict[str, Any]:
         ms, before_told_ms = before.get((graph.processor, graph.configuration), (0.0, 0.0))  # it did not run
         if graph.variant != ORIGINAL and before_told_ms / told_ms >= _CLAIMED:
             found_by = WALK if graph.variant.startswith(WALK) else graph.variant
-            ratios[graph.processor][found_by].append((before_told_ms / told_ms, ms / graph.ms))
+            ratios[graph.processor][found_by].append((before_told_ms / told_ms, (graph.original_ms or ms) / graph.ms))
     return {
         processor: {
             found_by: {

@@ -12,9 +12,11 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.in_place import Placed, profiled
@@ -22,11 +24,13 @@ from rlflow.cost.models import HERE
 from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
 from rlflow.cost.predicted.price_model import load
 from rlflow.cost.region_record import GraphRecord, RegionTime, graph_to_json
-from rlflow.cost.regions import VIEWS, Partition, partition
+from rlflow.cost.regions import VIEWS, partition
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
+from rlflow.onnx_io import to_onnx
 from rlflow.runtime.hardware import processor_name
-from rlflow.runtime.profile import ProfileConfig
+from rlflow.runtime.inputs import draw_inputs
+from rlflow.runtime.profile import Fused, ProfileConfig, plain_ms
 from rlflow.runtime.timing.pace import pace_ms
 from studies.prices.variants import Configuration, VariantsConfig, variants
 
@@ -68,24 +72,43 @@ def placed_variants(configuration: Configuration, config: MeasuringConfig) -> di
     found = PlacedVariants()
     cost_model = PredictedCost(load(), PredictedConfig(HERE))
     best_ms = min(pace_ms(config.profile.threads) for _ in range(config.attempts))
-    for name, graph in variants(configuration.graph(), config.variants, config.seed):
-        cut = partition(graph)
+    original = configuration.graph()
+    control = _Control(original, config)
+    for name, graph in variants(original, config.variants, config.seed):
         try:
-            placed = _placed_while_quiet(graph, cut, config, best_ms)
+            placed, original_ms = _placed_while_quiet(graph, control, config, best_ms)
         except RLFlowError as error:
             reason = str(error).split(":")[0][:100]
             found.left_out[reason] = found.left_out.get(reason, 0) + 1
             continue
         found.shared_ms += placed.shared_us / 1e3
-        found.graphs.append(_recorded(found.regions, graph, placed, name, configuration, cost_model).to_json())
+        record = _recorded(found.regions, graph, placed, name, configuration, cost_model)
+        found.graphs.append(replace(record, original_ms=round(original_ms, 5)).to_json())
     return asdict(found)
 
 
-def _placed_while_quiet(graph: Graph, cut: Partition, config: MeasuringConfig, best_ms: float) -> Placed:
+class _Control:
+    """The original of some variants, run beside each of them."""
+
+    def __init__(self, original: Graph, config: MeasuringConfig) -> None:
+        self._fused = Fused.of(to_onnx(original))
+        self._inputs = draw_inputs(self._fused.model, np.random.default_rng(config.seed))
+        self._config = config.profile
+
+    def ms(self) -> float:
+        return plain_ms(self._fused, self._inputs, self._config)
+
+
+def _placed_while_quiet(
+    graph: Graph, control: _Control, config: MeasuringConfig, best_ms: float
+) -> tuple[Placed, float]:
+    """Return the graph's regions in place, and what the original takes beside it."""
     for _ in range(config.attempts):
-        placed = profiled(graph, config.profile, seed=config.seed).placed(graph, cut)
+        before_ms = control.ms()
+        placed = profiled(graph, config.profile, seed=config.seed).placed(graph, partition(graph))
+        original_ms = (before_ms + control.ms()) / 2
         if pace_ms(config.profile.threads) <= config.slow_pace * best_ms:
-            return placed
+            return placed, original_ms
         time.sleep(config.wait_s)
     raise RLFlowError("the machine was slow")
 
@@ -125,5 +148,5 @@ def _recorded(
         round(placed.sigma_us / 1e3, 5),
         round(placed.reorders_us / 1e3, 5),
         views,
-        round(cost_model.runtime_ms(graph), 5),
+        told_ms=round(cost_model.runtime_ms(graph), 5),
     )

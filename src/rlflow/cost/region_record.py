@@ -71,6 +71,8 @@ class GraphRecord:
     - `working_set_mb`: megabytes that a run of the original touches, which tell how warm its weights and values are.
     - `ms`, `sigma_ms`: end to end, and the standard error.
     - `reorders_ms`, `views`: milliseconds of reorders of the blocked layout, and the number of regions of mere views.
+    - `original_ms`: end to end of the original, run just before and just after this graph: a machine gets slower and
+      faster by the minute. None where it did not run then.
     - `told_ms`: end to end as the price model said before the graph ran; None if it was not asked.
     """
 
@@ -84,11 +86,17 @@ class GraphRecord:
     sigma_ms: float
     reorders_ms: float = 0.0
     views: int = 0
+    original_ms: float | None = None
     told_ms: float | None = None
 
     def __post_init__(self) -> None:
-        times = [self.working_set_mb, self.ms, self.sigma_ms, self.reorders_ms, self.told_ms or 0.0]
-        for value in (*times, *(time.ms for time in self.regions.values())):
+        times = (self.working_set_mb, self.ms, self.sigma_ms, self.reorders_ms)
+        for value in (
+            *times,
+            self.original_ms or 0.0,
+            self.told_ms or 0.0,
+            *(time.ms for time in self.regions.values()),
+        ):
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{value} is no time of {self.configuration}, {self.variant}")
 

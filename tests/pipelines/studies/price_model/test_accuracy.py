@@ -1,5 +1,7 @@
 """Accuracy of prices: errors, signs and ranks counted by hand."""
 
+from dataclasses import replace
+
 import pytest
 from studies.price_model.accuracy import Change, Errors, errors, figures, pooled
 
@@ -42,13 +44,23 @@ def test_a_change_is_a_share_of_the_original() -> None:
     errors_of = 0.01 * 2**0.5
     graphs = (whole(ms=4.0, sigma_ms=4.0 * errors_of, a=4), whole("greedy", ms=3.0, sigma_ms=0.0, a=1, b=1))
     (change,) = compared(TIMES, *graphs).changes
-    assert change == pytest.approx((-0.25, -0.25, 0.05 / 4.0))
+    assert change == pytest.approx((-0.25, -0.25, 0.05 / 4.0, -0.25))
+
+
+def test_a_change_is_beside_the_original_and_beside_what_stays() -> None:
+    """The machine was a tenth slower when the variant ran: the original beside it was as well, and so was the region
+    that both have."""
+    before = whole(ms=4.0, a=2, b=1)
+    after = replace(whole("greedy", ms=3.3), regions={"a": RegionTime(3, 1.1)}, original_ms=4.4)
+    (change,) = compared(TIMES, before, after).changes
+    assert change == pytest.approx((-0.25, -0.25, 0.0, (1.1 - 2.0) / 4.0))
 
 
 def test_signs_count_beyond_twice_the_noise() -> None:
-    changes = [Change(-0.1, -0.2, 0.01), Change(-0.1, 0.2, 0.04), Change(0.1, 0.0, 0.06), Change(-0.2, -0.1, 0.01)]
-    found = figures(Errors(changes=changes))["changes"]
-    assert found == {"sign": pytest.approx(2 / 3), "majority_sign": 1.0, "cases": 3}
+    changes = [(-0.1, -0.2, 0.01), (-0.1, 0.2, 0.04), (0.1, 0.0, 0.06), (-0.2, -0.1, 0.01)]
+    found = figures(Errors(changes=[Change(*change, changed=0.1) for change in changes]))
+    assert found["changes"] == {"sign": pytest.approx(2 / 3), "majority_sign": 1.0, "cases": 3}
+    assert found["changed_regions"] == {"sign": pytest.approx(1 / 3), "majority_sign": 1.0, "cases": 3}
 
 
 def test_variants_of_one_graph_are_put_in_order() -> None:
