@@ -16,6 +16,7 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.region_record import (
+    Faster,
     GraphRecord,
     RegionRecord,
     RegionTime,
@@ -158,7 +159,7 @@ times = st.floats(0, 1e6)
         sigma_ms=times,
         reorders_ms=times,
         views=st.integers(0, 9),
-        original_ms=st.none() | times,
+        faster=st.none() | st.builds(Faster, times, times, times),
         told_ms=st.none() | times,
     )
 )

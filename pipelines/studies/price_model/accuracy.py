@@ -84,11 +84,9 @@ def _changes(group: Sequence[tuple[GraphRecord, float]]) -> Iterable[Change]:
     noise = _noise(graph for graph, _ in group)
     for graph, told_ms in group:
         if graph is not before:
-            before_ms = graph.original_ms or before.ms
-            noise_ms = noise * np.hypot(graph.ms, before_ms)
-            told = told_ms / before_told_ms - 1.0
-            changed_ms = _changed_ms(before, graph) / before.ms
-            yield Change((graph.ms - before_ms) / before_ms, told, noise_ms / before_ms, changed_ms)
+            differences_ms = (graph.ms - before.ms, noise * np.hypot(graph.ms, before.ms), _changed_ms(before, graph))
+            real, noise_of_it, changed = (ms / before.ms for ms in differences_ms)
+            yield Change(real, told_ms / before_told_ms - 1.0, noise_of_it, changed)
 
 
 def _changed_ms(before: GraphRecord, after: GraphRecord) -> float:

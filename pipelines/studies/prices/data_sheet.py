@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from experiment.formatting import rendered
 
-from rlflow.cost.region_record import GraphRecord, RegionRecord
+from rlflow.cost.region_record import Faster, GraphRecord, RegionRecord
 from studies.prices.variants import ORIGINAL, WALK
 
 _QUANTILES = (10, 50, 90, 99)
-_CLAIMED, _SLOWER = 1.01, 0.98
+_SLOWER = 0.98
 
 Document = dict[str, Any]
 
@@ -60,29 +60,29 @@ def _differs_percent(rows: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _claims(graphs: Iterable[GraphRecord]) -> dict[str, Any]:
-    """Return what came of variants that the price model said to be faster by a hundredth, by processor and by how they
-    were found."""
-    ratios: defaultdict[str, defaultdict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    """Return what came of variants that were told to be faster, by processor and by how they were found."""
+    ratios: defaultdict[str, defaultdict[str, list[tuple[float, Faster]]]] = defaultdict(lambda: defaultdict(list))
     told = [(graph, graph.told_ms) for graph in graphs if graph.told_ms is not None]
-    before = {(g.processor, g.configuration): (g.ms, told_ms) for g, told_ms in told if g.variant == ORIGINAL}
+    before = {(g.processor, g.configuration): told_ms for g, told_ms in told if g.variant == ORIGINAL}
     for graph, told_ms in told:
-        ms, before_told_ms = before.get((graph.processor, graph.configuration), (0.0, 0.0))  # it did not run
-        if graph.variant != ORIGINAL and before_told_ms / told_ms >= _CLAIMED:
+        if graph.faster and (original_ms := before.get((graph.processor, graph.configuration))):
             found_by = WALK if graph.variant.startswith(WALK) else graph.variant
-            ratios[graph.processor][found_by].append((before_told_ms / told_ms, (graph.original_ms or ms) / graph.ms))
+            ratios[graph.processor][found_by].append((original_ms / told_ms, graph.faster))
     return {
-        processor: {
-            found_by: {
-                "claimed": len(found),
-                "faster": float(np.mean([real > 1 for _, real in found])),
-                "slower_by_2_percent": sum(real < _SLOWER for _, real in found),
-                "told": float(np.median([told for told, _ in found])),
-                "real": float(np.median([real for _, real in found])),
-                "worst": min(real for _, real in found),
-            }
-            for found_by, found in sorted(ways.items())
-        }
+        processor: {found_by: _claim(found) for found_by, found in sorted(ways.items())}
         for processor, ways in sorted(ratios.items())
+    }
+
+
+def _claim(found: Sequence[tuple[float, Faster]]) -> dict[str, Any]:
+    return {
+        "claimed": len(found),
+        "faster": float(np.mean([real.value > 1 for _, real in found])),
+        "surely_slower": sum(real.high < 1 for _, real in found),
+        "slower_by_2_percent": sum(real.value < _SLOWER for _, real in found),
+        "told": float(np.median([told for told, _ in found])),
+        "real": float(np.median([real.value for _, real in found])),
+        "worst": min(real.value for _, real in found),
     }
 
 

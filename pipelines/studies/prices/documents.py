@@ -23,6 +23,8 @@ class Claims(Document):
     claimed: Cases
     faster: Share
     """Of those, the ones that were."""
+    surely_slower: Count
+    """The ones whose 95 % interval lies below 1."""
     slower_by_2_percent: Count
     """The ones that ran 0.98 times as fast or slower."""
     told: Annotated[float, Meta(gt=0)]

@@ -12,27 +12,28 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from statistics import fmean
 from typing import Any
-
-import numpy as np
 
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.in_place import Placed, profiled
 from rlflow.cost.models import HERE
 from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
 from rlflow.cost.predicted.price_model import load
-from rlflow.cost.region_record import GraphRecord, RegionTime, graph_to_json
+from rlflow.cost.region_record import Faster, GraphRecord, RegionTime, graph_to_json
 from rlflow.cost.regions import VIEWS, partition
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import to_onnx
 from rlflow.runtime.hardware import processor_name
-from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.profile import Fused, ProfileConfig, plain_ms
+from rlflow.runtime.profile import ProfileConfig
+from rlflow.runtime.timing.latency import countdown, latency_rounds, times_of
 from rlflow.runtime.timing.pace import pace_ms
-from studies.prices.variants import Configuration, VariantsConfig, variants
+from rlflow.runtime.timing.statistics import ratio
+from studies.prices.variants import CLAIMED, Configuration, VariantsConfig, variants
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,8 @@ class MeasuringConfig:
     """The ways in which graphs are made and run.
 
     A machine is slow while its probe takes `slow_pace` times as long as at best. Then a graph is run again, after a
-    wait, up to `attempts` times.
+    wait, up to `attempts` times. What is told to be faster by a hundredth runs beside the original besides, in up to
+    `rounds` rounds, as many as fit into `rounds_s`.
     """
 
     variants: VariantsConfig
@@ -50,6 +52,8 @@ class MeasuringConfig:
     slow_pace: float = 1.1
     attempts: int = 5
     wait_s: float = 3.0
+    rounds: int = 12
+    rounds_s: float = 30.0
     seed: int = 0
 
 
@@ -73,44 +77,40 @@ def placed_variants(configuration: Configuration, config: MeasuringConfig) -> di
     cost_model = PredictedCost(load(), PredictedConfig(HERE))
     best_ms = min(pace_ms(config.profile.threads) for _ in range(config.attempts))
     original = configuration.graph()
-    control = _Control(original, config)
+    original_told_ms = cost_model.runtime_ms(original)
     for name, graph in variants(original, config.variants, config.seed):
+        told_ms = cost_model.runtime_ms(graph)
         try:
-            placed, original_ms = _placed_while_quiet(graph, control, config, best_ms)
+            placed = _placed_while_quiet(graph, config, best_ms)
+            faster = _faster(original, graph, config) if original_told_ms >= CLAIMED * told_ms else None
         except RLFlowError as error:
             reason = str(error).split(":")[0][:100]
             found.left_out[reason] = found.left_out.get(reason, 0) + 1
             continue
         found.shared_ms += placed.shared_us / 1e3
-        record = _recorded(found.regions, graph, placed, name, configuration, cost_model)
-        found.graphs.append(replace(record, original_ms=round(original_ms, 5)).to_json())
+        record = _recorded(found.regions, graph, placed, name, configuration)
+        found.graphs.append(replace(record, faster=faster, told_ms=round(told_ms, 5)).to_json())
     return asdict(found)
 
 
-class _Control:
-    """The original of some variants, run beside each of them."""
-
-    def __init__(self, original: Graph, config: MeasuringConfig) -> None:
-        self._fused = Fused.of(to_onnx(original))
-        self._inputs = draw_inputs(self._fused.model, np.random.default_rng(config.seed))
-        self._config = config.profile
-
-    def ms(self) -> float:
-        return plain_ms(self._fused, self._inputs, self._config)
-
-
-def _placed_while_quiet(
-    graph: Graph, control: _Control, config: MeasuringConfig, best_ms: float
-) -> tuple[Placed, float]:
-    """Return the graph's regions in place, and what the original takes beside it."""
+def _placed_while_quiet(graph: Graph, config: MeasuringConfig, best_ms: float) -> Placed:
     for _ in range(config.attempts):
-        before_ms = control.ms()
         placed = profiled(graph, config.profile, seed=config.seed).placed(graph, partition(graph))
-        original_ms = (before_ms + control.ms()) / 2
         if pace_ms(config.profile.threads) <= config.slow_pace * best_ms:
-            return placed, original_ms
+            return placed
         time.sleep(config.wait_s)
     raise RLFlowError("the machine was slow")
+
+
+def _faster(original: Graph, graph: Graph, config: MeasuringConfig) -> Faster:
+    """Return how many times as fast as the original a graph is, by rounds that alternate."""
+    models = {"original": to_onnx(original), "variant": to_onnx(graph)}
+    left_s = countdown(config.rounds_s)
+    rounds = latency_rounds(models, setting="deployed", threads=config.profile.threads, seed=config.seed, left_s=left_s)
+    with closing(rounds):
+        times = times_of(islice(rounds, config.rounds))
+    found = ratio(times["original"], times["variant"])
+    return Faster(round(found.value, 4), round(found.ci95_low, 4), round(found.ci95_high, 4))
 
 
 def _recorded(
@@ -119,7 +119,6 @@ def _recorded(
     placed: Placed,
     variant: str,
     configuration: Configuration,
-    cost_model: PredictedCost,
 ) -> GraphRecord:
     """Return the record of a graph, and add its regions to the `known` ones, but those that no text can hold: their
     time is taken off the graph's.
@@ -148,5 +147,4 @@ def _recorded(
         round(placed.sigma_us / 1e3, 5),
         round(placed.reorders_us / 1e3, 5),
         views,
-        told_ms=round(cost_model.runtime_ms(graph), 5),
     )

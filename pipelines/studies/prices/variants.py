@@ -34,6 +34,8 @@ from rlflow.trajectory.replay import replay
 from studies.walks import rewritten
 
 ORIGINAL, WALK = "original", "walk"
+CLAIMED = 1.01
+"""The price model claims to know a faster graph if it tells that to be so many times as fast as the original."""
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,14 @@ class RegionTime(NamedTuple):
     ms: float
 
 
+class Faster(NamedTuple):
+    """A ratio of times with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class GraphRecord:
     """A whole graph as it ran on a processor, and its regions by signature.
@@ -71,8 +79,8 @@ class GraphRecord:
     - `working_set_mb`: megabytes that a run of the original touches, which tell how warm its weights and values are.
     - `ms`, `sigma_ms`: end to end, and the standard error.
     - `reorders_ms`, `views`: milliseconds of reorders of the blocked layout, and the number of regions of mere views.
-    - `original_ms`: end to end of the original, run just before and just after this graph: a machine gets slower and
-      faster by the minute. None where it did not run then.
+    - `faster`: how many times as fast as the original it is in rounds that alternate, with its 95 % interval; None
+      where it did not run so. Between the runs that `ms` is of, a machine gets slower and faster.
     - `told_ms`: end to end as the price model said before the graph ran; None if it was not asked.
     """
 
@@ -86,17 +94,12 @@ class GraphRecord:
     sigma_ms: float
     reorders_ms: float = 0.0
     views: int = 0
-    original_ms: float | None = None
+    faster: Faster | None = None
     told_ms: float | None = None
 
     def __post_init__(self) -> None:
-        times = (self.working_set_mb, self.ms, self.sigma_ms, self.reorders_ms)
-        for value in (
-            *times,
-            self.original_ms or 0.0,
-            self.told_ms or 0.0,
-            *(time.ms for time in self.regions.values()),
-        ):
+        times = (self.working_set_mb, self.ms, self.sigma_ms, self.reorders_ms, self.told_ms or 0.0)
+        for value in (*times, *(self.faster or ()), *(time.ms for time in self.regions.values())):
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{value} is no time of {self.configuration}, {self.variant}")
 
@@ -111,7 +114,8 @@ class GraphRecord:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> GraphRecord:
         regions = {signature: RegionTime(*time) for signature, time in content["regions"].items()}
-        return cls(**{**content, "regions": regions})
+        faster = content.get("faster") and Faster(*content["faster"])
+        return cls(**{**content, "regions": regions, "faster": faster})
 
 
 def graph_to_json(graph: Graph) -> dict[str, Any]:

@@ -108,11 +108,6 @@ def profile(fused: Fused, inputs: Mapping[str, np.ndarray], config: ProfileConfi
     return Profile(_adding_up_to(whole_us, np.mean(kernel_us, axis=0)), whole_us, sigma_us)
 
 
-def plain_ms(fused: Fused, inputs: Mapping[str, np.ndarray], config: ProfileConfig) -> float:
-    """Return the milliseconds of a fused model in a session of its own, without a profile."""
-    return _plain_us(open_session(fused.model, "as_written", config.threads), inputs, config) / 1e3
-
-
 def _plain_us(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray], config: ProfileConfig) -> float:
     return float(np.quantile(_runs_us(session, inputs, config), _QUIET))
 

@@ -15,7 +15,15 @@ from support.study_settings import study_settings
 
 from rlflow import zoo
 from rlflow.cost.fragment import describe
-from rlflow.cost.region_record import GraphRecord, RegionRecord, RegionTime, read_graphs, read_records, write_records
+from rlflow.cost.region_record import (
+    Faster,
+    GraphRecord,
+    RegionRecord,
+    RegionTime,
+    read_graphs,
+    read_records,
+    write_records,
+)
 from rlflow.runtime.hardware import processor_name
 from rlflow.runtime.profile import ProfileConfig
 
@@ -89,33 +97,28 @@ def test_what_is_carried_verbatim_is_taken_off():
     assert graph.ms >= graph.regions_ms * 0.999
 
 
-def graph(variant: str, ms: float, told_ms: float | None, processor: str = "epyc") -> GraphRecord:
-    return GraphRecord(variant, "bert", "small", processor, 1.0, {}, ms, 0.01, told_ms=told_ms)
+def graph(variant: str, told_ms: float | None, faster: Faster | None = None, processor: str = "epyc") -> GraphRecord:
+    times = {"a": RegionTime(1, 1.0)}
+    return GraphRecord(variant, "bert", "small", processor, 1.0, times, 1.0, 0.01, faster=faster, told_ms=told_ms)
 
 
 def test_a_claim_is_a_gain_that_was_told_before() -> None:
-    """Of three of a search one was none; a walk that was told to be slower and one of which nothing was told are no
-    claims, nor are those of a processor on which the original did not run."""
+    """A walk was told to be slower and did not run beside its original, and of one nothing was told; the original of
+    another processor did not run."""
     graphs = [
-        *(graph("original", 2.0, 2.0), graph("walk 0, 2 steps", 3.0, 2.5), graph("walk 1, 2 steps", 1.0, None)),
-        *(
-            graph("predicted, round 1", 1.6, 1.6),
-            graph("predicted, round 2", 2.1, 1.0),
-            graph("gpu, round 2", 1.0, 1.99),
-        ),
-        *(graph("predicted, round 1", 1.0, 1.0, "xeon"), graph("walk 2, 9 steps", 1.0, 1.0)),
+        *(graph("original", 2.0), graph("walk 0, 2 steps", 2.5), graph("walk 1, 2 steps", 1.0, Faster(1.5, 1.4, 1.6))),
+        *(graph("predicted, round 1", 1.6, Faster(1.25, 1.2, 1.3)), graph("walk 2, 9 steps", None)),
+        *(graph("predicted, round 2", 1.0, Faster(0.9, 0.8, 0.99)), graph("gpu", 1.0, Faster(2.0, 1.0, 3.0), "xeon")),
     ]
     regions = [RegionRecord(Configuration("mlp", "mlp").graph(), "a", "mlp", "mlp")]
-    timed = [replace(each, regions={"a": RegionTime(1, 1.0)}) for each in graphs]
-    claims = figures(regions, timed, ())["claims"]
-    one = {"claimed": 1, "slower_by_2_percent": 0}
+    claims = figures(regions, graphs, ())["claims"]
+    true = {"claimed": 1, "faster": 1.0, "surely_slower": 0, "slower_by_2_percent": 0}
     assert claims == {
         "epyc": {
-            "predicted, round 1": one | dict.fromkeys(("told", "real", "worst"), 1.25) | {"faster": 1.0},
-            "predicted, round 2": pytest.approx(
-                {"claimed": 1, "slower_by_2_percent": 1, "faster": 0.0, "told": 2.0, "real": 2 / 2.1, "worst": 2 / 2.1}
-            ),
-            "walk": one | dict.fromkeys(("told", "real", "worst"), 2.0) | {"faster": 1.0},
+            "predicted, round 1": true | {"told": 1.25, "real": 1.25, "worst": 1.25},
+            "predicted, round 2": {"claimed": 1, "faster": 0.0, "surely_slower": 1, "slower_by_2_percent": 1}
+            | {"told": 2.0, "real": 0.9, "worst": 0.9},
+            "walk": true | {"told": 2.0, "real": 1.5, "worst": 1.5},
         }
     }
 
