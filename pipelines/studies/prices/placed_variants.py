@@ -52,8 +52,8 @@ class MeasuringConfig:
     slow_pace: float = 1.1
     attempts: int = 5
     wait_s: float = 3.0
-    rounds: int = 12
-    rounds_s: float = 30.0
+    rounds: int = 8
+    rounds_s: float = 10.0
     seed: int = 0
 
 
