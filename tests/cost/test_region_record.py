@@ -26,7 +26,7 @@ from rlflow.cost.region_record import (
     read_records,
     write_records,
 )
-from rlflow.cost.regions import partition
+from rlflow.cost.regions import SUMS, partition, twins
 from rlflow.errors import GraphError, InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.validate import validate
@@ -63,7 +63,9 @@ def test_a_region_read_back_is_the_same_work(whole: Graph):
         read = there_and_back(extract(whole, fragment))
         validate(read)
         assert signature(read) == fragment.signature
-        assert partition(read).regions == {read.order}, "it is one region by itself, too"
+        # alone, one sum stands for those that compute the same and has the readers of all, which may part it from them
+        has_twins = any(whole.nodes[i].op in SUMS and twins(whole, i) for i in region)
+        assert has_twins or partition(read).regions == {read.order}, "it is one region by itself, too"
         assert AnalyticCost().runtime_ms(read) == AnalyticCost().runtime_ms(extract(whole, fragment))
 
 
@@ -160,7 +162,7 @@ times = st.floats(0, 1e6)
         reorders_ms=times,
         views=st.integers(0, 9),
         faster=st.none() | st.builds(Faster, times, times, times),
-        told_ms=st.none() | times,
+        told=st.none() | times,
     )
 )
 def test_graphs_are_read_back(tmp_path_factory: pytest.TempPathFactory, whole):
@@ -184,7 +186,7 @@ def test_a_writer_that_fails_leaves_the_old_file(tmp_path: Path):
 @pytest.mark.parametrize("ms", [-1.0, float("nan"), float("inf")])
 def test_a_time_that_is_none_is_refused(ms: float):
     whole = GraphRecord("original", "cnn", "conv", "epyc", 1.0, {"a": RegionTime(1, 1.0)}, 1.0, 0.0)
-    for changes in ({"ms": ms}, {"told_ms": ms}, {"reorders_ms": ms}, {"regions": {"a": RegionTime(1, ms)}}):
+    for changes in ({"ms": ms}, {"told": ms}, {"reorders_ms": ms}, {"regions": {"a": RegionTime(1, ms)}}):
         with pytest.raises(ValueError, match="is no time of conv, original"):
             replace(whole, **changes)
 

@@ -279,18 +279,6 @@ def test_what_computes_the_same_is_priced_once():
     assert signatures("b", ("Relu", "u", "b")) != signatures("a")
 
 
-def test_sums_that_compute_the_same_have_the_readers_of_both():
-    """ONNX Runtime runs one of them, which two read: no sum behind it joins it, as it does if each has its own."""
-
-    def regions(second: str) -> set[int]:
-        own = [("Add", "x x", "a"), ("Add", f"{second} {second}", "b"), ("Add", "x a", "y"), ("Add", "x b", "z")]
-        g = graph(own, {"x": (4, 4), "u": (4, 4)}, {"y": (4, 4), "z": (4, 4)}, {})
-        return {len(region) for region in partition(g).regions}
-
-    assert regions("x") == {2, 1}
-    assert regions("u") == {2}
-
-
 def test_whichever_of_two_that_compute_the_same_comes_first_stands_for_both():
     """The one with the smaller number comes behind a reader of the other one, as it may after rewrites."""
     kind = TensorType("float32", (4, 4))

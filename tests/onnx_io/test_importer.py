@@ -316,3 +316,32 @@ def test_a_cast_to_the_type_that_a_value_has_is_left_out(model: Build, survives:
     )
     assert sorted(_operators(before)) == ["Cast", "opaque If"]
     survives(before, {"x": X})
+
+
+def test_nodes_have_the_numbers_that_they_have_without_pins(model: Build) -> None:
+    """A Cast of a size is a constant with pins, and left out without them."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Cast", ["s"], ["sizes"], to=TensorProto.INT64),
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Reshape", ["r", "sizes"], ["y"]),
+    ]
+    before = model(nodes, [floats("x", "n", 4)], [floats("y", None, None)])
+    numbers = [
+        {graph.nodes[i].op: i for i in graph.order if graph.nodes[i].op in ("Relu", "Reshape")}
+        for graph in (from_onnx(before), from_onnx(before, {"n": 3}))
+    ]
+    assert numbers[0] == numbers[1]
+    assert len(numbers[0]) == 2
+
+
+def test_a_name_that_a_branch_reads_is_taken(model: Build, survives: Survives) -> None:
+    """Of a Cast that is left out, too: the exporter makes up no such name."""
+    branch = helper.make_graph([helper.make_node("Neg", ["rlflow/shape_0"], ["n"])], "branch", [], [floats("n", 24)])
+    nodes = [
+        helper.make_node("Cast", ["x"], ["rlflow/shape_0"], to=TensorProto.FLOAT),
+        helper.make_node("Flatten", ["x"], ["rows"], axis=0),
+        helper.make_node("If", ["yes"], ["z"], then_branch=branch, else_branch=branch),
+    ]
+    outputs = [floats("rows", 1, 24), floats("z", 24)]
+    survives(model(nodes, [floats("x", 24)], outputs, weights={"yes": np.array([True])}), {"x": X.reshape(-1)})

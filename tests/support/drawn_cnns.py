@@ -152,6 +152,8 @@ def _add_drawn(draw: st.DrawFn, net: _Network, kind: str, x: str) -> None:
             rows = net.add("LayerNormalization", [turned, net.weight(channels)], size, 1)
             back = net.add("Transpose", [rows], channels, size, perm=[0, 3, 1, 2])
             net.conv(back, draw(st.sampled_from(CHANNELS)), 1, 3)
+            if draw(st.booleans()):
+                net.conv(back, 16, 1, 1)
             for name in (turned, rows, back):
                 net.images.pop(name, None)
 

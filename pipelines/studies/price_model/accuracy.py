@@ -98,8 +98,8 @@ def _changed_ms(before: GraphRecord, after: GraphRecord) -> float:
 
 
 def _noise(variants: Iterable[GraphRecord]) -> float:
-    """Return the standard error of a time, as a share of it: that of all variants of a model together, since each has
-    its own from two sessions alone, and of two values one in three lies beyond twice that."""
+    """Return the standard error of a time, as a share of it: that of all variants of a model together. A
+    standard error of two sessions is so uncertain that one difference in three lies beyond twice of it by chance."""
     return float(np.sqrt(np.mean([(graph.sigma_ms / graph.ms) ** 2 for graph in variants])))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from experiment.formatting import rendered
 
 from rlflow.cost.region_record import Faster, GraphRecord, RegionRecord
-from studies.prices.variants import ORIGINAL, WALK
+from studies.prices.variants import WALK
 
 _QUANTILES = (10, 50, 90, 99)
 _SLOWER = 0.98
@@ -62,12 +62,10 @@ def _differs_percent(rows: Sequence[Mapping[str, Any]]) -> float:
 def _claims(graphs: Iterable[GraphRecord]) -> dict[str, Any]:
     """Return what came of variants that were told to be faster, by processor and by how they were found."""
     ratios: defaultdict[str, defaultdict[str, list[tuple[float, Faster]]]] = defaultdict(lambda: defaultdict(list))
-    told = [(graph, graph.told_ms) for graph in graphs if graph.told_ms is not None]
-    before = {(g.processor, g.configuration): told_ms for g, told_ms in told if g.variant == ORIGINAL}
-    for graph, told_ms in told:
-        if graph.faster and (original_ms := before.get((graph.processor, graph.configuration))):
+    for graph in graphs:
+        if graph.faster and graph.told:
             found_by = WALK if graph.variant.startswith(WALK) else graph.variant
-            ratios[graph.processor][found_by].append((original_ms / told_ms, graph.faster))
+            ratios[graph.processor][found_by].append((graph.told, graph.faster))
     return {
         processor: {found_by: _claim(found) for found_by, found in sorted(ways.items())}
         for processor, ways in sorted(ratios.items())
@@ -78,7 +76,8 @@ def _claim(found: Sequence[tuple[float, Faster]]) -> dict[str, Any]:
     return {
         "claimed": len(found),
         "faster": float(np.mean([real.value > 1 for _, real in found])),
-        "surely_slower": sum(real.high < 1 for _, real in found),
+        "surely_faster": sum(real.low > 1 for _, real in found if real.low < real.high),
+        "surely_slower": sum(real.high < 1 for _, real in found if real.low < real.high),
         "slower_by_2_percent": sum(real.value < _SLOWER for _, real in found),
         "told": float(np.median([told for told, _ in found])),
         "real": float(np.median([real.value for _, real in found])),

@@ -23,8 +23,10 @@ class Claims(Document):
     claimed: Cases
     faster: Share
     """Of those, the ones that were."""
+    surely_faster: Count
+    """The ones whose 95 % interval lies above 1; one round has none."""
     surely_slower: Count
-    """The ones whose 95 % interval lies below 1."""
+    """The ones whose interval lies below 1."""
     slower_by_2_percent: Count
     """The ones that ran 0.98 times as fast or slower."""
     told: Annotated[float, Meta(gt=0)]

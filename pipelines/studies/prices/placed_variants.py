@@ -77,19 +77,18 @@ def placed_variants(configuration: Configuration, config: MeasuringConfig) -> di
     cost_model = PredictedCost(load(), PredictedConfig(HERE))
     best_ms = min(pace_ms(config.profile.threads) for _ in range(config.attempts))
     original = configuration.graph()
-    original_told_ms = cost_model.runtime_ms(original)
     for name, graph in variants(original, config.variants, config.seed):
-        told_ms = cost_model.runtime_ms(graph)
+        told = cost_model.runtime_ms(original) / cost_model.runtime_ms(graph)
         try:
             placed = _placed_while_quiet(graph, config, best_ms)
-            faster = _faster(original, graph, config) if original_told_ms >= CLAIMED * told_ms else None
+            faster = _faster(original, graph, config) if told >= CLAIMED else None
         except RLFlowError as error:
             reason = str(error).split(":")[0][:100]
             found.left_out[reason] = found.left_out.get(reason, 0) + 1
             continue
         found.shared_ms += placed.shared_us / 1e3
         record = _recorded(found.regions, graph, placed, name, configuration)
-        found.graphs.append(replace(record, faster=faster, told_ms=round(told_ms, 5)).to_json())
+        found.graphs.append(replace(record, faster=faster, told=round(told, 4)).to_json())
     return asdict(found)
 
 
@@ -123,6 +122,8 @@ def _recorded(
     """Return the record of a graph, and add its regions to the `known` ones, but those that no text can hold: their
     time is taken off the graph's.
     """
+    working_set_mb = graph.header.working_set_mb
+    assert working_set_mb is not None, "a graph that was imported has one"
     times: defaultdict[str, list[float]] = defaultdict(list)
     views, verbatim_us = 0, 0.0
     for region, told in placed.regions.items():
@@ -141,7 +142,7 @@ def _recorded(
         configuration.family,
         configuration.name,
         processor_name(),
-        graph.header.working_set_mb or 0.0,
+        working_set_mb,
         {signature: RegionTime(len(us), round(fmean(us) / 1e3, 5)) for signature, us in times.items()},
         round((placed.model_us - verbatim_us) / 1e3, 5),
         round(placed.sigma_us / 1e3, 5),

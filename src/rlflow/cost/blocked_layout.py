@@ -95,7 +95,8 @@ def reorders(scene: Scene, identifier: int, block: int) -> Iterator[Reorder]:
             readers = [r for r in readers if value in scene.operands(r)]
         taken = [_takes_blocked(scene, r, block, from_blocked=is_blocked) for r in readers]
         stays = scene.is_output(value) or not all(taken)
-        is_one_with_it = is_permutation(node, CHANNELS_FIRST) and not stays  # a reorder that transposes as well
+        # a reorder may transpose as well, for a reader alone
+        is_one_with_it = is_permutation(node, CHANNELS_FIRST) and not stays and len(readers) == 1
         if stays if is_blocked else any(taken) and not is_one_with_it:
             yield Reorder(value, is_blocked, tensor_type)
 

@@ -33,7 +33,7 @@ _BLOCKED, _IN_BLOCKS = "com.microsoft.nchwc", "_nchwc"
 class PlacedKernel:
     """A kernel of the fused model: the place of its node there, and the nodes of the graph that it computes.
 
-    `nodes` are in the graph's order, and none for the reorders of the blocked layout.
+    `nodes` are in the graph's order; a reorder of the blocked layout has a Transpose at most.
     """
 
     place: int
@@ -105,6 +105,7 @@ def _ends(graph: Graph, kernels: Sequence[Kernel]) -> list[tuple[int, ...]]:
     """
     node_of = {name: i for i in graph.order for name in graph.nodes[i].names}
     node_of |= {name: ref.node for ref, name in zip(graph.outputs, graph.output_names, strict=True)}
+    runs = set(graph.order)
     told: dict[str, tuple[int, ...]] = {}  # by the name of a value, the nodes that it is told to be
     ends: list[tuple[int, ...]] = []
     for kernel in reversed(kernels):  # readers first
@@ -114,7 +115,9 @@ def _ends(graph: Graph, kernels: Sequence[Kernel]) -> list[tuple[int, ...]]:
         behind = [told[name] for name in kernel.results if name in told]
         known = tuple(dict.fromkeys(node_of[name] for name in kernel.results if name in node_of))
         if not known:
-            known = tuple(i for name in kernel.results for i in _in_another_order(graph, name, node_of)[-1:])
+            known = tuple(
+                i for name in kernel.results for i in _in_another_order(graph, name, node_of)[-1:] if i in runs
+            )
         if not known and behind:
             known = behind[0]
         if not known and kernel.operator not in _REORDERS:
@@ -129,15 +132,16 @@ def _transposed(graph: Graph, kernel: Kernel, node_of: Mapping[str, int]) -> tup
     """Return the Transpose that a reorder does: it makes the value, or, at a blocked image, reads it from before."""
     if made := tuple(node_of[name] for name in kernel.results if name in node_of):
         return made
-    readers = (c for name in kernel.operands if name in node_of for c in graph.consumers[node_of[name]])
+    values = {**node_of, **{graph.nodes[i].names[0]: i for i in graph.inputs}}
+    readers = (c for name in kernel.operands if name in values for c in graph.consumers[values[name]])
     behind = (i for name in kernel.operands for i in _in_another_order(graph, name, node_of))
     first = [i for i in readers if is_permutation(graph.nodes[i], CHANNELS_FIRST)]
     return (*first, *(i for i in behind if graph.nodes[i].op in TRANSPOSES))[:1]
 
 
 def _in_another_order(graph: Graph, name: str, node_of: Mapping[str, int]) -> list[int]:
-    """Return the node whose value this is before it is transposed, by a name that ONNX Runtime has made of that of a
-    later value; after the transposes and views in between, later ones first. None by another name.
+    """Follow a name that ONNX Runtime derived from that of a value back over views and transposes, to the node that
+    computes it: return these in this order. Another name leads nowhere.
     """
     marked = _NAME.match(name)
     if marked is None or name in node_of:

@@ -23,7 +23,7 @@ from itertools import count
 from typing import Any
 
 from rlflow.cost.fragment import from_outside, is_literal, leaves
-from rlflow.cost.regions import SUMS, Region, traits_from_afar
+from rlflow.cost.regions import SUMS, Region, first_twin, traits_from_afar
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.preview import Preview
@@ -55,6 +55,7 @@ class Neighbourhoods:
             place = places.get(ref.node)
             if place is not None:
                 return place, ref.index
+            ref = Ref(first_twin(graph, ref.node), ref.index)  # what computes the same is one value
             return -1 - outside.setdefault(ref, len(outside)), self.value(graph, ref)
 
         written: list[Hashable] = [graph.header.opset, graph.header.working_set_mb]

@@ -81,7 +81,7 @@ class GraphRecord:
     - `reorders_ms`, `views`: milliseconds of reorders of the blocked layout, and the number of regions of mere views.
     - `faster`: how many times as fast as the original it is in rounds that alternate, with its 95 % interval; None
       where it did not run so. Between the runs that `ms` is of, a machine gets slower and faster.
-    - `told_ms`: end to end as the price model said before the graph ran; None if it was not asked.
+    - `told`: how many times as fast the price model said it was before it ran; None if it was not asked.
     """
 
     variant: str
@@ -95,10 +95,10 @@ class GraphRecord:
     reorders_ms: float = 0.0
     views: int = 0
     faster: Faster | None = None
-    told_ms: float | None = None
+    told: float | None = None
 
     def __post_init__(self) -> None:
-        times = (self.working_set_mb, self.ms, self.sigma_ms, self.reorders_ms, self.told_ms or 0.0)
+        times = (self.working_set_mb, self.ms, self.sigma_ms, self.reorders_ms, self.told or 0.0)
         for value in (*times, *(self.faster or ()), *(time.ms for time in self.regions.values())):
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{value} is no time of {self.configuration}, {self.variant}")

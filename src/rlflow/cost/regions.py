@@ -83,9 +83,7 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
     """Return the partition of a graph from its parent's: only regions next to the change are cut again."""
     near = set(change.touched)
     for identifier in change.touched:
-        near.update(graph.nodes[identifier].sources, graph.consumers[identifier])
-        for twin in twins(graph, identifier):
-            near.update((twin, *_sums_after(graph, twin)))
+        near.update(graph.nodes[identifier].sources, graph.consumers[identifier], twins(graph, identifier))
     near.update(change.removed)
     affected = {parent.region_of[i] for i in near if i in parent.region_of}
     affected |= {
@@ -102,8 +100,7 @@ def concerned(partition: Partition, graph: Graph, edit: Preview) -> set[int]:
         if not _is_read_as_before(partition, graph, edit, identifier):
             near.update((identifier, *_sums_after(graph, identifier)))
     near.update(_rescaled(graph, edit.readers))
-    for twin in _twins_after(graph, edit):
-        near.update((twin, *_sums_after(graph, twin)))
+    near.update(_twins_after(graph, edit))
     return {i for identifier in near for i in partition.region_of[identifier]}
 
 
@@ -131,8 +128,7 @@ def disturbed(graph: Graph, change: Change) -> Iterator[int]:
     yield from _rescaled(graph, change.touched)
     for identifier in change.touched:
         yield from _sums_after(graph, identifier)
-        for twin in twins(graph, identifier):
-            yield from (twin, *_sums_after(graph, twin))
+        yield from twins(graph, identifier)
 
 
 def twins(graph: Graph, identifier: int) -> list[int]:
@@ -312,19 +308,12 @@ def _may_fuse(graph: Graph, producer: int, second: Node) -> bool:
 def _stays_local(graph: Graph, producer: int, second: Node) -> bool:
     """Return False for what runs through the whole model: a residual stream, or a mask that every layer adds."""
     first = graph.nodes[producer]
-    if first.op in SUMS and second.op in SUMS and _is_read_by_several(graph, producer):
+    if first.op in SUMS and second.op in SUMS and len(graph.consumers[producer]) > 1:
         return False
     given, made = first.types[0], second.types[0]
     if given is None or made is None or given.shape is None or made.shape is None:
         return False
     return given.shape == made.shape or given.shape[-1:] == (1,)  # statistics of a row are broadcast and fused
-
-
-def _is_read_by_several(graph: Graph, producer: int) -> bool:
-    """Return True if several nodes read what a node computes, or another one that computes the same."""
-    return len(graph.consumers[producer]) > 1 or any(
-        graph.consumers[twin] != graph.consumers[producer] for twin in twins(graph, producer)
-    )
 
 
 def _scales_a_tensor(graph: Graph, node: Node) -> bool:

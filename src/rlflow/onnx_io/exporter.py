@@ -247,6 +247,8 @@ def _reserved_names(graph: Graph, body: onnx.GraphProto) -> Iterator[str]:
     yield from (i.name for i in (*body.input, *body.output, *body.value_info))
     for node in graph.nodes.values():
         yield from node.names
+        if isinstance(node.payload, OpaquePayload):
+            yield from node.payload.captures
 
 
 def names_in_subgraphs(graph: Graph) -> Iterator[str]:

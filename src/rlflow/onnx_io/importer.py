@@ -1,8 +1,9 @@
-"""ONNX model -> graph. Nothing is skipped: what is not understood is carried verbatim.
+"""ONNX model -> graph. Nothing is lost: what is not understood is carried verbatim.
 
-Nodes are read in the model's order. Each becomes one of three things, tried in this order:
+Nodes are read in the model's order. Each becomes one of four things, tried in this order:
 
 * a weight, where its output is known already: a Constant, or sizes that follow from known shapes;
+* a second name of its operand, where it is a Cast to the type that this has;
 * an operator in its canonical form, which the operator itself makes of it (`ops/onnx_form.py`);
 * an opaque node, which holds the node's own text.
 
@@ -148,7 +149,7 @@ class _Importer:
 
         node = None if (proto.domain, proto.op_type) in self.functions else self._understood(proto)
         if node is not None and self._changes_nothing(node):
-            self.values.rename(node.inputs[0], node.names[0])
+            self.values.leave_out(node)
             return
         sizes = self._dynamic_sizes(proto, node)
         if sizes is not None and sizes.dtype != object:  # all of them are numbers after all

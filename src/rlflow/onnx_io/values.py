@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 import onnx
@@ -24,6 +25,7 @@ class Values:
 
     def __init__(self) -> None:
         self.nodes: dict[int, Node] = {}
+        self._numbers = count()
         self.by_name: dict[str, Ref] = {}
         self.dynamic_sizes: dict[Ref, np.ndarray] = {}
 
@@ -35,19 +37,25 @@ class Values:
 
     def add(self, node: Node) -> int:
         """Number the node, and find its results under their names from now on."""
-        if not all(isinstance(name, str) for name in (node.label, *node.names)):
-            raise ModelFormatError(f"a name beside {node.op!r} is not UTF-8")  # protobuf hands such names out as bytes
-        identifier = len(self.nodes)
+        _check_names(node)
+        identifier = next(self._numbers)
         self.nodes[identifier] = node
         for index, name in enumerate(node.names):
             if name:
                 self.by_name[name] = Ref(identifier, index)
         return identifier
 
-    def rename(self, ref: Ref | None, name: str) -> None:
-        """Let a value be found under this name as well."""
-        assert ref is not None
-        self.by_name[name] = ref
+    def leave_out(self, node: Node) -> None:
+        """Find the operand of a node that returns it as it is under the name of its result, too.
+
+        It takes a number all the same: with pinned sizes it may be a constant, and nodes have the numbers that they
+        have without pins.
+        """
+        _check_names(node)
+        next(self._numbers)
+        (operand,) = node.inputs
+        assert operand is not None
+        self.by_name[node.names[0]] = operand
 
     def operands(self, proto: onnx.NodeProto) -> list[Ref | None]:
         """Return the values that a node reads, None for operands left out; `ModelFormatError` for one not computed."""
@@ -81,6 +89,11 @@ class Values:
     def sizes(self, ref: Ref | None) -> np.ndarray | None:
         """The same, and of sizes that are known only when the model runs, what is known of them."""
         return self.dynamic_sizes[ref] if ref in self.dynamic_sizes else self.few_numbers(ref)
+
+
+def _check_names(node: Node) -> None:
+    if not all(isinstance(name, str) for name in (node.label, *node.names)):
+        raise ModelFormatError(f"a name beside {node.op!r} is not UTF-8")  # protobuf hands such names out as bytes
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class LearningConfig:
 
 @dataclass(frozen=True)
 class Example:
-    """A region with its features, and the milliseconds that it takes on a processor, in a model of a working set."""
+    """A region with its features, and its milliseconds on a processor, in a model whose runs touch so much."""
 
     signature: str
     features: Features
