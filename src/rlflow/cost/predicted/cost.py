@@ -31,7 +31,7 @@ from rlflow.runtime.session import Setting
 
 _LOGGER = logging.getLogger(__name__)
 _OTHER_INSTRUCTIONS = 4.0  # doublings of a cache
-_MANY_REGIONS = 10_000
+_MANY_REGIONS = 3_000
 """Regions from which on a price model is worth its name."""
 
 
