@@ -5,8 +5,9 @@
     fused.kernels[3].operator, times.kernel_us[3]                   # "Gemm", 812.0
 
 Only a profile knows how warm the weights and the values of a kernel are where it runs. It costs time itself, about 3 us
-a kernel. So every session that writes one has a twin that does not, and what the first takes longer is taken off its
-kernels, from each the same. So the kernels' times add up to the model's, launches included.
+a kernel. So every session that writes one has a twin that does not, and up to so much is taken off each kernel, or
+added for its launch. By what is left one session was slower than the other: all kernels are, by the same factor. So the
+kernels' times add up to the model's.
 
 Invariant: the times have the order of the kernels, and no kernel takes less than nothing.
 """
@@ -33,6 +34,8 @@ from rlflow.runtime.session import fused_model, open_session, run
 _KERNEL, _MODEL, _NAME = "_kernel_time", "model_run", "kernel_{}"
 _QUIET = 0.25
 """Quantile of a session's runs: noise adds time, and a quarter of them is quiet at most times."""
+_MOST_SHIFT_US = 3.0
+"""Microseconds that a profile adds to a kernel, at most, or that a launch takes beside it."""
 _ROUNDED_US = 0.5
 """A profile has whole microseconds, cut off."""
 
@@ -105,7 +108,7 @@ def profile(fused: Fused, inputs: Mapping[str, np.ndarray], config: ProfileConfi
         kernel_us.append(_profiled_us(named, inputs, config))
     whole_us = float(np.mean(model_us))
     sigma_us = float(np.std(model_us)) / math.sqrt(max(config.sessions - 1, 1))
-    return Profile(_adding_up_to(whole_us, np.mean(kernel_us, axis=0)), whole_us, sigma_us)
+    return Profile(adding_up_to(whole_us, np.mean(kernel_us, axis=0)), whole_us, sigma_us)
 
 
 def _plain_us(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray], config: ProfileConfig) -> float:
@@ -145,10 +148,15 @@ def _by_run(events: list[dict[str, Any]], kernels: int) -> np.ndarray:
     return times
 
 
-def _adding_up_to(total: float, times: np.ndarray) -> np.ndarray:
-    """Take the same off each time, or add it, so that they add up; none gets negative."""
-    low, high = -total, float(times.max(initial=0.0))
+def adding_up_to(total: float, times: np.ndarray) -> np.ndarray:
+    """Take the same off each time, or add it, but no more than a profile or a launch takes; then scale them to the sum.
+
+    One session is up to 7 % faster than another one (docs/measurements.md, 1). Taken off each kernel alike, that would
+    be most of what a kernel of microseconds takes inside a large model.
+    """
+    low, high = -_MOST_SHIFT_US, _MOST_SHIFT_US
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if np.maximum(times - middle, 0.0).sum() > total else (low, middle)
-    return np.maximum(times - high, 0.0)
+    shifted = np.maximum(times - high, 0.0)
+    return shifted * (total / shifted.sum()) if shifted.any() else shifted
