@@ -90,8 +90,8 @@ def heavy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def endless(tmp_path: Path) -> Path:
-    """A model on which iterated search goes on for some time after it has found something."""
-    sizes = {"layers": 2, "hidden": 64, "heads": 2, "intermediate": 128, "sequence": 16, "vocabulary": 50}
+    """A model on which iterated search goes on for some time after it has found something, whatever the processor."""
+    sizes = {"layers": 2, "hidden": 256, "heads": 4, "intermediate": 1024, "sequence": 64, "vocabulary": 50}
     return save(tmp_path / "in.onnx", "bert", **sizes)
 
 
