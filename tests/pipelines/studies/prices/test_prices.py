@@ -76,6 +76,11 @@ def test_a_configuration_has_the_domains_that_its_rewrites_may_use():
     assert graph.header.offers({"com.microsoft": 1, "": 20})
 
 
+def rounding_ms(graph: GraphRecord) -> float:
+    """The most that a sum of times may gain as each is written to five digits."""
+    return 0.5e-5 * (1.01 + sum(time.times for time in graph.regions.values()))
+
+
 def test_a_graph_is_what_its_regions_are():
     """Each region is there as a graph of its signature, and the times of all make up most of that of the graph."""
     row = placed_variants(Configuration("bert", "bert", zoo.describe("bert").small), QUICK)
@@ -83,7 +88,7 @@ def test_a_graph_is_what_its_regions_are():
     assert {"original", "walk 0, 3 steps"} <= {graph.variant for graph in graphs}
     for graph in graphs:
         assert graph.regions.keys() <= row["regions"].keys()
-        assert 0 < graph.regions_ms <= graph.ms * 1.001
+        assert 0 < graph.regions_ms <= graph.ms + rounding_ms(graph)
         assert graph.processor == processor_name()
         assert graph.told
     assert not row["left_out"]
@@ -94,7 +99,7 @@ def test_what_is_carried_verbatim_is_taken_off():
     row = placed_variants(Configuration("loop", "loop"), QUICK)
     (graph, *_) = [GraphRecord.from_json(graph) for graph in row["graphs"]]
     assert "Loop" not in json.dumps(row["regions"])
-    assert graph.ms >= graph.regions_ms * 0.999
+    assert graph.ms >= graph.regions_ms - rounding_ms(graph)
 
 
 def graph(variant: str, told: float | None, faster: Faster | None = None) -> GraphRecord:
