@@ -10,6 +10,7 @@ from rlflow import zoo
 from rlflow.cost.border_reorders import ReorderConfig, Reordering
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.runtime.blocks import block_channels
+from rlflow.zoo.builder import GraphBuilder
 
 WITH_RESIZE = {"yolo_v5"}
 """ONNX Runtime keeps images blocked through Resize, which is taken for an operator of plain images here."""
@@ -55,3 +56,16 @@ def test_a_model_that_was_read_and_written_is_reordered_as_before() -> None:
     """ONNX Runtime keeps a Concat of axis 1 blocked, and not one of axis -3, which says the same."""
     model = zoo.build("squeezenet1_1", **SMALL["squeezenet1_1"])
     assert runtime_reorders(to_onnx(from_onnx(model))) == runtime_reorders(model)
+
+
+@pytest.mark.parametrize("readers", [1, 2])
+def test_a_reorder_transposes_for_a_reader_alone(readers: int, reordering: Reordering) -> None:
+    """Two convolutions that read one image whose channels were the last: its Transpose runs, and a reorder after it."""
+    size = (1, 8, 8, 32)
+    b = GraphBuilder("rows", seed=0, opset=17)
+    image = b.node("Transpose", b.node("Exp", b.input("x", size), scope="rows"), scope="first", perm=[0, 3, 1, 2])
+    for k in range(readers):
+        filters = b.parameter(f"filters_{k}", (32, 32, 1, 1), std=0.1)
+        b.output(f"y_{k}", b.node("Conv", image, filters, scope="conv"), (1, 32, 8, 8))
+    model = b.finish()
+    assert counted(reordering.reorders(imported(model))) == runtime_reorders(model)

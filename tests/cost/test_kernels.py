@@ -91,6 +91,28 @@ def test_a_reorder_that_transposes_is_the_transpose():
     assert {i for kernel in kernels for i in kernel.nodes} == set(graph.order)
 
 
+def test_a_transposed_input_is_no_part_of_the_convolution_that_reads_it():
+    """As TensorFlow's exporters write it."""
+    b = GraphBuilder("input", seed=0, opset=17)
+    image = b.node("Transpose", b.input("x", (1, 8, 8, 32)), scope="first", perm=[0, 3, 1, 2])
+    made = b.node("Conv", image, b.parameter("filters", (32, 32, 3, 3), std=0.1), scope="conv", pads=[1, 1, 1, 1])
+    b.output("y", made, (1, 32, 8, 8))
+    graph = from_onnx(b.finish())
+    known = [[graph.nodes[i].op for i in kernel.nodes] for kernel in kernels_of(graph)[0] if not kernel.is_reorder]
+    assert known == [["Transpose"], ["Conv"]]
+
+
+def test_a_kernel_computes_no_input_of_the_model():
+    """ONNX Runtime transposes what a Reshape of the input has made, under a name of a later value."""
+    b = GraphBuilder("views", seed=0, opset=17)
+    first = b.node("Reshape", b.input("z", (1, 32, 8, 8)), b.constant("s", np.array([1, 256, 8])), scope="first")
+    turned = b.node("Transpose", first, scope="turned", perm=[2, 0, 1])
+    b.output("y", b.node("Reshape", turned, b.constant("t", np.array([8, 1, 1, 256])), scope="last"), (8, 1, 1, 256))
+    b.output("q", b.node("Exp", first, scope="exp"), (1, 256, 8))
+    graph = from_onnx(b.finish())
+    assert {i for kernel in kernels_of(graph)[0] for i in kernel.nodes} == set(graph.order)
+
+
 def test_what_is_computed_when_a_model_is_opened_belongs_to_no_kernel():
     """A Where of constants is carried verbatim, so that its result is none of the graph's constants."""
     b = GraphBuilder("mask", seed=0, opset=17)

@@ -1,6 +1,7 @@
 """Neighbourhoods are written alike where prices change alike, and differently for whatever a price may depend on."""
 
 import random
+from collections.abc import Hashable
 
 import numpy as np
 import pytest
@@ -68,6 +69,22 @@ def test_the_same_weight_read_twice_is_written_differently_from_two():
     one = squared(("x v", "x v"), {"v": weight(8, 8), **scale})
     two = squared(("x v", "x w"), {"v": weight(8, 8), "w": weight(8, 8, seed=1), **scale})
     assert set(keys(one)) != set(keys(two))
+
+
+def test_two_values_that_are_computed_the_same_are_one():
+    """ONNX Runtime computes one of them: the product that reads both reads one value twice."""
+
+    def product(second: str) -> tuple[Hashable, str]:
+        nodes = [("Exp", "x", "p"), ("Exp", second, "q"), ("MatMul", "p q", "y")]
+        g = graph(nodes, {"x": (4, 4), "z": (4, 4)}, {"y": (4, 4)}, {})
+        (region,) = [r for r in partition(g).regions if "MatMul" in {g.nodes[i].op for i in r}]
+        return written.region(g, region), describe(g, region).signature
+
+    written = Neighbourhoods()
+    assert product("x") == product("x")
+    same, other = product("x"), product("z")
+    assert (same[0] == other[0]) == (same[1] == other[1])
+    assert same[1] != other[1]
 
 
 @pytest.mark.parametrize("layer_norm", ["fused", "decomposed"])

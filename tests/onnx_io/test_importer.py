@@ -340,8 +340,8 @@ def test_a_name_that_a_branch_reads_is_taken(model: Build, survives: Survives) -
     branch = helper.make_graph([helper.make_node("Neg", ["rlflow/shape_0"], ["n"])], "branch", [], [floats("n", 24)])
     nodes = [
         helper.make_node("Cast", ["x"], ["rlflow/shape_0"], to=TensorProto.FLOAT),
-        helper.make_node("Flatten", ["x"], ["rows"], axis=0),
+        helper.make_node("Reshape", ["x", "lengths"], ["rows"]),  # whose lengths the exporter names anew
         helper.make_node("If", ["yes"], ["z"], then_branch=branch, else_branch=branch),
     ]
-    outputs = [floats("rows", 1, 24), floats("z", 24)]
-    survives(model(nodes, [floats("x", 24)], outputs, weights={"yes": np.array([True])}), {"x": X.reshape(-1)})
+    outputs, weights = [floats("rows", 6, 4), floats("z", 24)], {"yes": np.array([True]), "lengths": np.array([6, 4])}
+    survives(model(nodes, [floats("x", 24)], outputs, weights=weights), {"x": X.reshape(-1)})
