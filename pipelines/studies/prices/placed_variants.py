@@ -43,8 +43,8 @@ class MeasuringConfig:
     """The ways in which graphs are made and run.
 
     A machine is slow while its probe takes `slow_pace` times as long as at best. Then a graph is run again, after a
-    wait, up to `attempts` times. What is told to be faster by a hundredth runs beside the original besides, in up to
-    `rounds` rounds, as many as fit into `rounds_s`.
+    wait, up to `attempts` times. What the price model predicts to be faster by a hundredth runs beside the original as
+    well, in up to `rounds` rounds, as many as fit into `rounds_s`.
     """
 
     variants: VariantsConfig

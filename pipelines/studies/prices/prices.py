@@ -8,7 +8,7 @@ Regions and graphs go to data/regions with a data sheet, beside what was measure
 data/results/prices/metrics.json. The machine should be quiet. What was measured is kept until all is.
 
 What searches reach is what is wrongly priced. So `make prices` measures, learns, and measures what searches by the new
-prices find (`round=2`), as often as it is told: `claims` says how much of what they promised was true.
+prices find (`round=2`), for each of its `ROUNDS`: `claims` says how much of what they promised was true.
 """
 
 import logging
