@@ -263,13 +263,20 @@ def _pad(place: _Place) -> Layout:
 
 def _is_taken_up(scene: Scene, identifier: int, node: Node) -> bool:
     """Return True for a Pad that becomes one with the window that reads it."""
-    if node.op not in PADS or node.is_opaque or scene.is_output(Ref(identifier)):
+    if node.op not in PADS or scene.is_output(Ref(identifier)):
         return False
-    pads, readers = node.attributes["pads"], scene.readers(identifier)
+    readers = scene.readers(identifier)
+    return len(readers) == 1 and all(takes_up_pad(scene.node(r), node) for r in readers)
+
+
+def takes_up_pad(window: Node, pad: Node) -> bool:
+    """Return True if a Pad becomes one with a window, its only reader."""
+    if pad.is_opaque:
+        return False
+    pads = pad.attributes["pads"]
     assert isinstance(pads, tuple)
-    if len(pads) != 8 or any((*pads[:2], *pads[4:6])) or node.attributes["constant_value"]:
-        return False
-    return len(readers) == 1 and all(_takes_up_pads(scene.node(r)) for r in readers)
+    is_plain = len(pads) == 8 and not any((*pads[:2], *pads[4:6])) and not pad.attributes["constant_value"]
+    return is_plain and _takes_up_pads(window)
 
 
 def _takes_up_pads(node: Node) -> bool:

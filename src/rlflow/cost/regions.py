@@ -6,6 +6,9 @@ rewrite only regions that contain a changed node are new, and identical layers s
 
 Nodes that compute the same from the same operands are in one region, since ONNX Runtime runs one of them.
 
+A softmax is a kernel of its own, but numbers that a mask puts far below the others are slow to exponentiate: it is in
+one region with the pointwise operators before it.
+
 Three things are not regions' business, because ONNX Runtime decides them by looking at the whole model: which of
 several views in a row it merges, of which slices of one tensor it makes a Split (microseconds both), and between which
 convolutions it keeps its blocked layout (`cost/border_reorders.py`).
@@ -47,7 +50,7 @@ _PRODUCTS = _playing(Fusion.PRODUCT)
 POINTWISE = _playing(Fusion.POINTWISE)
 _SCALES = _playing(Fusion.SCALE)
 _GATES, _GATED = _playing(Fusion.GATE), _playing(Fusion.GATED)
-_REDUCTIONS = _playing(Fusion.REDUCTION)
+_AFTER_POINTWISE = _playing(Fusion.REDUCTION | Fusion.MASKED)
 _NORMALISATIONS, _NORMALISED = _playing(Fusion.NORMALISATION), _playing(Fusion.NORMALISED)
 _BEFORE_POINTWISE = _playing(Fusion.POINTWISE | Fusion.PRODUCT | Fusion.REDUCTION | Fusion.ACTIVATED)
 
@@ -298,7 +301,7 @@ def _may_fuse(graph: Graph, producer: int, second: Node) -> bool:
         return first.op in TRANSPOSES or (first.op in _SCALES and _scales_a_tensor(graph, first))
     if second.op in _NORMALISATIONS:
         return first.op in _NORMALISED
-    if second.op in _REDUCTIONS:
+    if second.op in _AFTER_POINTWISE:
         return first.op in POINTWISE
     if second.op not in POINTWISE or not _stays_local(graph, producer, second):
         return False

@@ -156,7 +156,7 @@ OPERATORS = (
         arity=(1, 1),
         flops=elementwise_flops(5),
         defaults={"axis": -1},
-        traits=Traits(accumulates=True, inexact=True, exponential=True),
+        traits=Traits(fusion=Fusion.MASKED, accumulates=True, inexact=True, exponential=True),
         onnx=OnnxForm(axes="axis", flattening_before=13),
     ),
     Operator(

@@ -54,6 +54,8 @@ class Fusion(Flag):
     """Normalisations take it up."""
     ACTIVATED = auto()
     """Takes up pointwise operators after it."""
+    MASKED = auto()
+    """A kernel of its own whose time depends on the pointwise operators before it: on what these mask."""
 
 
 class SizeArithmetic(Flag):

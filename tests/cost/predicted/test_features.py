@@ -152,3 +152,31 @@ def test_a_normalisation_that_a_convolution_takes_up_is_its_bias() -> None:
     assert seen(features(normalised())) == seen(features(normalised(bias=True))) == folded
     apart = features(normalised(("Sigmoid", "c", "u")))
     assert apart.numbers["nodes"] == 4, "a normalisation of something else is work of its own"
+
+
+def test_padding_that_a_window_takes_up_is_its_own() -> None:
+    """A Pad before a convolution costs what the convolution's own pads cost; one with another value is a copy."""
+
+    def padded(*, value: float) -> Features:
+        return features(
+            graph(
+                [("Pad", "x p v", "a"), ("Conv", "a w", "y", {"kernel_shape": [3, 3]})],
+                {"x": (1, 4, 6, 6)},
+                {"y": (1, 8, 6, 6)},
+                {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1]), "v": np.float32(value), "w": weight(8, 4, 3, 3)},
+            )
+        )
+
+    conv = ("Conv", "x w", "y", {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3]})
+    alone = features(graph([conv], {"x": (1, 4, 6, 6)}, {"y": (1, 8, 6, 6)}, {"w": weight(8, 4, 3, 3)}))
+    taken_up = padded(value=0.0)
+    assert taken_up.border == alone.border
+    assert taken_up.grams == alone.grams
+    assert padded(value=1.0).numbers["nodes"] == 2
+
+
+def test_a_mask_is_seen_by_the_softmax_behind_it() -> None:
+    """Numbers far below the others are slow to exponentiate: the same Softmax takes another time behind a mask."""
+    g = graph([("Add", "x m", "u"), ("Softmax", "u", "y")], {"x": (2, 8, 8), "m": (8, 8)}, {"y": (2, 8, 8)})
+    assert len(partition(g).regions) == 1
+    assert features(g).grams["Add > Softmax.0"] == 1

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from rlflow.cost.blocked_layout import PADS, takes_up_pad
 from rlflow.cost.fragment import is_literal, is_result, literal
 from rlflow.cost.predicted.facts import Convolution, FactReader, Kind, NodeFacts, Product, Shape
 from rlflow.cost.regions import Region, first_twin, first_value, readers
@@ -70,16 +71,17 @@ class Features:
 
 
 class _Computed:
-    """A region as it is computed: a convolution and the normalisation that it takes up are one node.
+    """A region as it is computed: a convolution, the normalisation that it takes up and its padding are one node.
 
-    ONNX Runtime scales the filters when it opens a model, so that the two cost what a convolution with a bias costs.
-    Nodes that compute the same are one as well.
+    ONNX Runtime scales the filters when it opens a model, so that the first two cost what a convolution with a bias
+    costs. Nodes that compute the same are one as well.
     """
 
     def __init__(self, graph: Graph, region: Region) -> None:
         self.graph, self.members = graph, frozenset(region)
         self._convolutions = {i: c for i in region if (c := _takes_up(graph, i)) in self.members and c is not None}
-        taken = {*self._convolutions.values()}
+        self.pads = [i for i in region if _is_taken_up(graph, i)]
+        taken = {*self._convolutions.values(), *self.pads}
         self.order = [i for i in region if i not in taken and first_twin(graph, i) == i]
 
     def node(self, identifier: int) -> Node:
@@ -108,6 +110,15 @@ def _takes_up(graph: Graph, identifier: int) -> int | None:
     return image.node if constants and alone else None
 
 
+def _is_taken_up(graph: Graph, identifier: int) -> bool:
+    """Return True for a Pad that is one with the window that reads it."""
+    node = graph.nodes[identifier]
+    if node.op not in PADS or identifier in graph.output_nodes:
+        return False
+    found = readers(graph, Ref(identifier))
+    return len(found) == 1 and all(takes_up_pad(graph.nodes[reader], node) for reader in found)
+
+
 class FeatureReader:
     """Reads the features of regions; what it finds out of nodes and constants is remembered."""
 
@@ -128,7 +139,8 @@ class FeatureReader:
 
     def _border(self, computed: _Computed, inside: Mapping[int, NodeFacts]) -> Border:
         graph, members = computed.graph, computed.members
-        read = {r for i in inside for r in computed.operands(i) if r is not None and r.node not in members}
+        nodes = (*inside, *computed.pads)
+        read = {r for i in nodes for r in computed.operands(i) if r is not None and r.node not in members}
         values = [self._bytes(graph, ref) for ref in read if not graph.nodes[ref.node].constant]
         weights = [self._bytes(graph, ref) for ref in read if graph.nodes[ref.node].constant]
         out: list[int] = []

@@ -37,7 +37,7 @@ from rlflow.onnx_io.saving import save_model
 from rlflow.onnx_io.tree_ensemble import Tree, tree_ensemble
 from rlflow.runtime.session import Session, open_session, run
 
-VERSION = 4  # of the features and terms; raised whenever these mean something else
+VERSION = 5  # of the features and terms; raised whenever these mean something else
 DESCRIPTION, TREES = "price_model.json", "price_model.onnx"
 _SMALL_MS = 0.001  # is added to both sides of a ratio: below it, differences are noise
 _DIGITS = 6  # of milliseconds: a price is rounded to nanoseconds

@@ -30,9 +30,12 @@ from rlflow.cost.predicted.price_model import (
     physics_ms,
     row,
 )
-from rlflow.cost.region_record import GraphRecord, RegionTime
+from rlflow.cost.region_record import GraphRecord
 from rlflow.errors import InputError
 from rlflow.onnx_io.tree_ensemble import Tree
+
+_QUIET = 0.25
+"""Quantile of the times of a region over graphs."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +110,16 @@ class Learned:
 
 
 def examples_of(regions: Mapping[str, Features], graphs: Iterable[GraphRecord]) -> Iterator[Example]:
-    """Yield what was measured in these graphs, a region once for each processor and each working set."""
-    met: dict[tuple[str, str, float], list[RegionTime]] = {}
+    """Yield what was measured in these graphs, a region once for each processor and each working set.
+
+    Noise adds time, and the machine was slower on some days: of all graphs that have a region, the quietest count.
+    """
+    met: dict[tuple[str, str, float], list[float]] = {}
     for graph in graphs:
         for signature, time in graph.regions.items():
-            met.setdefault((signature, graph.processor, graph.working_set_mb), []).append(time)
-    for (signature, processor, working_set_mb), times in met.items():
-        count = sum(time.times for time in times)
-        ms = sum(time.times * time.ms for time in times) / count
+            met.setdefault((signature, graph.processor, graph.working_set_mb), []).append(time.ms)
+    for (signature, processor, working_set_mb), times_ms in met.items():
+        ms = float(np.quantile(times_ms, _QUIET))
         yield Example(signature, regions[signature], ms, processor, working_set_mb)
 
 
