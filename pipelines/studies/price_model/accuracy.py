@@ -54,7 +54,7 @@ class Errors:
     ranks: list[float] = field(default_factory=list)
 
 
-def errors(graphs: Iterable[GraphRecord], price: RegionPrice, view_ms: float) -> Errors:
+def errors(graphs: Iterable[GraphRecord], price: RegionPrice, view_ms: Callable[[GraphRecord], float]) -> Errors:
     """Compare predictions with what was measured in these graphs."""
     found = Errors()
     variants: defaultdict[tuple[str, str], list[tuple[GraphRecord, float]]] = defaultdict(list)
@@ -67,7 +67,7 @@ def errors(graphs: Iterable[GraphRecord], price: RegionPrice, view_ms: float) ->
                 found.regions.append(abs(told_ms[signature] / ms - 1.0))
         if graph.ms >= LEAST_GRAPH_MS:
             regions_ms = sum(time.times * told_ms[signature] for signature, time in graph.regions.items())
-            whole_ms = regions_ms + graph.views * view_ms + graph.reorders_ms
+            whole_ms = regions_ms + graph.views * view_ms(graph) + graph.reorders_ms
             found.graphs.append(abs(whole_ms / graph.ms - 1.0))
             variants[graph.configuration, graph.processor].append((graph, whole_ms))
     for group in variants.values():

@@ -70,13 +70,16 @@ def judged(
     for name, prices in _predictions(model, known, examples).items():
         for processor in sorted({graph.processor for graph in held}):
             graphs = [graph for graph in held if graph.processor == processor]
-            view_ms = model.description.processors[processor].view_ms
-            found[name, processor] = errors(graphs, _price(prices), view_ms)
+            found[name, processor] = errors(graphs, _price(prices), _view_price(model.description))
     return found
 
 
 def _price(prices: Mapping[Where, float]) -> RegionPrice:
     return lambda signature, graph: prices[signature, graph.processor, graph.working_set_mb]
+
+
+def _view_price(description: Description) -> Callable[[GraphRecord], float]:
+    return lambda graph: Place(description.processors[graph.processor], graph.working_set_mb).view_ms
 
 
 def _predictions(

@@ -8,8 +8,9 @@ beside three baselines to data/results/price_model/metrics.json. The same region
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,7 +24,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.predicted.noise import Noise
-from rlflow.cost.predicted.price_model import TREES, save
+from rlflow.cost.predicted.price_model import TREES, Steps, save
 from rlflow.cost.predicted.training import Forest, LearningConfig, Machine, Table, examples_of, learn
 from rlflow.cost.region_record import GraphRecord, read_graphs, read_records
 from rlflow.onnx_io.tree_ensemble import Tree
@@ -49,7 +50,7 @@ def main(config: DictConfig) -> None:
         log.info("%d measured regions, %d graphs", len(gathered.regions), len(gathered.graphs))
         learned = partial(
             learn,
-            machines=machines(settings["processors"], gathered.graphs),
+            machines=machines(settings["processors"], settings["views_mb"], gathered.graphs),
             reference=settings["reference"],
             noise=Noise(**settings["noise"]),
             config=LearningConfig(**settings["learning"]),
@@ -68,18 +69,28 @@ def main(config: DictConfig) -> None:
         run.artifact(RESULTS)
 
 
-def machines(processors: Mapping[str, Any], graphs: Sequence[GraphRecord]) -> dict[str, Machine]:
+def machines(
+    processors: Mapping[str, Any], views_mb: Sequence[float], graphs: Sequence[GraphRecord]
+) -> dict[str, Machine]:
     """Return the processors of the settings by name, with what a view takes in the graphs that ran there."""
+    ran = {name: [graph for graph in graphs if graph.processor == name] for name in processors}
     return {
-        name: Machine(of["traits"], _view_ms(g for g in graphs if g.processor == name), ReorderConfig(**of["reorders"]))
+        name: Machine(of["traits"], _view_ms(ran[name], views_mb), ReorderConfig(**of["reorders"]))
         for name, of in processors.items()
     }
 
 
-def _view_ms(graphs: Iterable[GraphRecord]) -> float:
-    """Return the median of what a graph takes beside its regions and reorders, for each of its views."""
-    times = [(graph.ms - graph.reorders_ms - graph.regions_ms) / graph.views for graph in graphs if graph.views]
-    return median(times or [0.0])
+def _view_ms(graphs: Sequence[GraphRecord], views_mb: Sequence[float]) -> Steps:
+    """Return the median of what a graph takes beside its regions and reorders, for each of its views, by the megabytes
+    that a run touches: of as many steps as there are graphs for.
+    """
+    found: list[tuple[float, float]] = []
+    for least_mb, up_to_mb in pairwise([0.0, *views_mb]):
+        group = [graph for graph in graphs if graph.views and least_mb < graph.working_set_mb <= up_to_mb]
+        if group:
+            times_ms = [(graph.ms - graph.reorders_ms - graph.regions_ms) / graph.views for graph in group]
+            found.append((up_to_mb, median(times_ms)))
+    return tuple(found or [(0.0, 0.0)])
 
 
 def boosted(table: Table, settings: dict[str, Any], seed: int) -> Forest:

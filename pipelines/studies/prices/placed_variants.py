@@ -12,9 +12,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
 from statistics import fmean
 from typing import Any
 
@@ -30,7 +28,7 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import to_onnx
 from rlflow.runtime.hardware import processor_name
 from rlflow.runtime.profile import ProfileConfig
-from rlflow.runtime.timing.latency import countdown, latency_rounds, times_of
+from rlflow.runtime.timing.latency import compare_latency, countdown
 from rlflow.runtime.timing.pace import pace_ms
 from rlflow.runtime.timing.statistics import ratio
 from studies.prices.variants import CLAIMED, Configuration, VariantsConfig, variants
@@ -104,10 +102,14 @@ def _placed_while_quiet(graph: Graph, config: MeasuringConfig, best_ms: float) -
 def _faster(original: Graph, graph: Graph, config: MeasuringConfig) -> Faster:
     """Return how many times as fast as the original a graph is, by rounds that alternate."""
     models = {"original": to_onnx(original), "variant": to_onnx(graph)}
-    left_s = countdown(config.rounds_s)
-    rounds = latency_rounds(models, setting="deployed", threads=config.profile.threads, seed=config.seed, left_s=left_s)
-    with closing(rounds):
-        times = times_of(islice(rounds, config.rounds))
+    times = compare_latency(
+        models,
+        setting="deployed",
+        rounds=config.rounds,
+        threads=config.profile.threads,
+        seed=config.seed,
+        left_s=countdown(config.rounds_s),
+    )
     found = ratio(times["original"], times["variant"])
     return Faster(round(found.value, 4), round(found.ci95_low, 4), round(found.ci95_high, 4))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.price_models import PACES, PLACE, TRAITS, examples, one_leaf, one_stump, regions_of
+from support.price_models import PACES, PLACE, PROCESSOR, TRAITS, examples, one_leaf, one_stump, regions_of
 
 from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.predicted import physics
@@ -26,8 +26,15 @@ def regions(bert):
 
 
 def learned(made, fit_trees=one_leaf):
-    machines = {e.processor: Machine(TRAITS, 0.0004, ReorderConfig()) for e in made}
-    return learn(made, machines or {"drawn": Machine(TRAITS, 0.0, ReorderConfig())}, "drawn", NOISE, CONFIG, fit_trees)
+    machines = {e.processor: Machine(TRAITS, PROCESSOR.view_ms, ReorderConfig()) for e in made}
+    return learn(
+        made,
+        machines or {"drawn": Machine(TRAITS, PROCESSOR.view_ms, ReorderConfig())},
+        "drawn",
+        NOISE,
+        CONFIG,
+        fit_trees,
+    )
 
 
 def test_times_that_obey_physics_are_learned_exactly(regions) -> None:
@@ -69,13 +76,13 @@ def test_a_pattern_of_too_few_regions_is_not_learned(regions) -> None:
 def test_the_description_counts_what_was_learned_from(regions) -> None:
     description = learned(examples(regions, lawful)).description
     assert description.trained_on == {"regions": len(regions), "times": {"drawn": len(regions)}}
-    assert description.processors["drawn"].view_ms == 0.0004
+    assert description.processors["drawn"].view_ms == PROCESSOR.view_ms
 
 
 def test_a_processor_without_a_name_is_refused(regions) -> None:
     """After hours of measuring on it: the reason names the place where it is to be described."""
     made = [*examples(regions, lawful), *examples(regions, lawful, "new")]
-    machines = {"drawn": Machine(TRAITS, 0.0, ReorderConfig())}
+    machines = {"drawn": Machine(TRAITS, PROCESSOR.view_ms, ReorderConfig())}
     with pytest.raises(InputError, match=r"name new among the processors of conf/study/price_model.yaml"):
         learn(made, machines, "drawn", NOISE, CONFIG, one_leaf)
 

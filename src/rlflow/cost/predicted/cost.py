@@ -94,9 +94,9 @@ class PredictedCost(RegionCost):
         return "predicted"
 
     def region_ms(self, graph: Graph, region: Region) -> float:
-        if all(graph.nodes[i].op in VIEWS for i in region):
-            return self.config.pace * self.processor.view_ms
         place = Place.of(self.processor, graph.header.working_set_mb)
+        if all(graph.nodes[i].op in VIEWS for i in region):
+            return self.config.pace * place.view_ms
         (ms,) = self.model.ms([self._reader.features(graph, region)], place)
         return self.config.pace * ms
 

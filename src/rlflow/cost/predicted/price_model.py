@@ -48,19 +48,23 @@ _COLD_MB = 1e3
 _TRAITS = ("l2_mb", "cache_mb", "avx512", "amx")
 
 
+Steps = Sequence[tuple[float, float]]
+
+
 @dataclass(frozen=True)
 class Processor:
     """A processor that prices were learned on.
 
     - `traits`: megabytes of the cache of a core and of the last one, and instructions, by the names of `_TRAITS`.
     - `physics`: milliseconds for one unit of each term.
-    - `view_ms`: milliseconds of a region of mere views.
+    - `view_ms`: milliseconds of a region of mere views in models whose runs touch up to so many megabytes, by these,
+      which ascend; the last holds for larger ones as well. A view does nothing, but finds the caches full of others'.
     - `reorders`: those of the blocked layout, without which regions are priced (`cost/region_cost.py`).
     """
 
     traits: Mapping[str, float]
     physics: Mapping[str, float]
-    view_ms: float
+    view_ms: Steps
     reorders: ReorderConfig
 
 
@@ -82,6 +86,12 @@ class Place(NamedTuple):
         """
         halves = self.working_set_mb / (self.processor.traits["cache_mb"] / 2)
         return min(1.0, max(0.0, math.log2(halves) / 2)) if halves > 0 else 0.0
+
+    @property
+    def view_ms(self) -> float:
+        """Milliseconds of a region of mere views."""
+        steps = self.processor.view_ms
+        return next((ms for up_to_mb, ms in steps if self.working_set_mb <= up_to_mb), steps[-1][1])
 
     def numbers(self) -> list[float]:
         """Return what trees see of it."""
@@ -227,7 +237,12 @@ def read(folder: Path) -> PriceModel:
 def _description(content: Mapping[str, Any]) -> Description:
     ranges = {name: (float(low), float(high)) for name, (low, high) in content["ranges"].items()}
     processors = {
-        name: Processor(**{**processor, "reorders": ReorderConfig(**processor["reorders"])})
+        name: Processor(
+            processor["traits"],
+            processor["physics"],
+            tuple((float(up_to_mb), float(ms)) for up_to_mb, ms in processor["view_ms"]),
+            ReorderConfig(**processor["reorders"]),
+        )
         for name, processor in content["processors"].items()
     }
     return Description(**{**content, "grams": tuple(content["grams"]), "ranges": ranges, "processors": processors})

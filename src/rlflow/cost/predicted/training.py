@@ -25,6 +25,7 @@ from rlflow.cost.predicted.price_model import (
     Place,
     PriceModel,
     Processor,
+    Steps,
     assembled,
     log_ratio,
     physics_ms,
@@ -66,7 +67,7 @@ class Machine:
     """A processor before physics is fitted to what was measured on it."""
 
     traits: Mapping[str, float]
-    view_ms: float
+    view_ms: Steps
     reorders: ReorderConfig
 
     def with_physics(self, coefficients: Mapping[str, float]) -> Processor:

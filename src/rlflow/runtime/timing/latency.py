@@ -139,16 +139,24 @@ def compare_latency(
     threads: int = 1,
     seed: int = 0,
     dimensions: Mapping[str, int] | None = None,
+    left_s: Callable[[], float] = lambda: math.inf,
     on_round: Callable[[int], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Return the times of so many `latency_rounds`, by model: arrays (rounds,) whose k-th entries belong together.
 
-    `on_round` receives the number of rounds done. Raises as `latency_rounds` does, and without rounds.
+    Rounds are fewer where no more fit into what is left. `on_round` receives the number of rounds done. Raises as
+    `latency_rounds` does, and without rounds.
     """
     if rounds < 1:
         raise InputError(f"nothing to time: {rounds} rounds")
     endless = latency_rounds(
-        models, setting=setting, runs_per_round=runs_per_round, threads=threads, seed=seed, dimensions=dimensions
+        models,
+        setting=setting,
+        runs_per_round=runs_per_round,
+        threads=threads,
+        seed=seed,
+        dimensions=dimensions,
+        left_s=left_s,
     )
     done = []
     with closing(endless):

@@ -16,7 +16,7 @@ def whole(variant: str = "original", ms: float = 0.0, sigma_ms: float = 0.0, **r
 
 
 def compared(prices: dict[str, float], *graphs: GraphRecord, view_ms: float = 0.0) -> Errors:
-    return errors(graphs, lambda signature, _: prices[signature], view_ms)
+    return errors(graphs, lambda signature, _: prices[signature], lambda _: view_ms)
 
 
 def test_the_errors_of_regions_are_relative_and_short_regions_are_left_out() -> None:

@@ -4,7 +4,7 @@ import pytest
 from studies.price_model.documents import PriceModel
 from studies.price_model.models import Gathered, left_out
 from support.cost_graphs import SMALL_BERT
-from support.price_models import PACES, TRAITS, examples, one_leaf, regions_of
+from support.price_models import PACES, PROCESSOR, TRAITS, examples, one_leaf, regions_of
 
 from rlflow import schemas, zoo
 from rlflow.cost.border_reorders import ReorderConfig
@@ -38,7 +38,7 @@ def gathered() -> Gathered:
 
 
 def learned(known: list[Example]) -> Learned:
-    machines = {"drawn": Machine(TRAITS, 0.0, ReorderConfig())}
+    machines = {"drawn": Machine(TRAITS, PROCESSOR.view_ms, ReorderConfig())}
     return learn(known, machines, "drawn", Noise(0.025, 0.0), LearningConfig(least_regions=2), one_leaf)
 
 

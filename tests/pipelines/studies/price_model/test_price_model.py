@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from omegaconf import DictConfig, OmegaConf
 from studies.price_model.price_model import machines
@@ -26,21 +27,26 @@ def config(repository: Path) -> DictConfig:
 
 def test_the_settings_are_those_of_the_library(config: DictConfig) -> None:
     assert LearningConfig(**config.learning) == LearningConfig()
-    assert config.reference in machines(OmegaConf.to_container(config.processors), ())
+    assert config.reference in machines(OmegaConf.to_container(config.processors), config.views_mb, ())
 
 
 def test_a_view_takes_what_neither_regions_nor_reorders_take(config: DictConfig) -> None:
-    """In the median over the graphs of a processor that have views."""
+    """In the median over the graphs of a processor that have views and touch about as much: no step without a graph."""
     kept = {"a": RegionTime(2, 1.0)}
     graphs = [
         GraphRecord(
-            "original", "bert", "", processor, 1.0, kept, 3.0 + views * us / 1e3, 0.0, reorders_ms=1.0, views=views
+            "original", "bert", "", processor, mb, kept, 3.0 + views * us / 1e3, 0.0, reorders_ms=1.0, views=views
         )
-        for processor, views, us in (("x", 2, 4.0), ("x", 1, 5.0), ("x", 4, 90.0), ("x", 0, 0.0), ("y", 3, 1.0))
+        for processor, mb, views, us in (
+            *(("x", 1.0, 2, 4.0), ("x", 2.0, 1, 5.0), ("x", 2.0, 4, 90.0), ("x", 1.0, 0, 0.0)),
+            *(("x", 20.0, 1, 7.0), ("y", 2.1, 3, 1.0)),
+        )
     ]
     of = {"traits": {}, "reorders": {}}
-    views_ms = {name: machine.view_ms for name, machine in machines(dict.fromkeys("xyz", of), graphs).items()}
-    assert views_ms == pytest.approx({"x": 0.005, "y": 0.001, "z": 0.0})
+    found = machines(dict.fromkeys("xyz", of), (2.0, 10.0, 20.0), graphs)
+    assert np.allclose(found["x"].view_ms, [(2.0, 0.005), (20.0, 0.007)])
+    assert np.allclose(found["y"].view_ms, [(10.0, 0.001)])
+    assert found["z"].view_ms == ((0.0, 0.0),)
 
 
 def test_the_cost_has_the_settings_of_its_dataclass(repository: Path) -> None:
