@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime.timing import latency
-from rlflow.runtime.timing.latency import Take, compare_latency, latency_rounds, undisturbed, within
+from rlflow.runtime.timing.latency import Take, compare_latency, countdown, latency_rounds, undisturbed, within
 from rlflow.runtime.timing.statistics import Estimate, ratio
 
 
@@ -98,6 +98,13 @@ def test_no_round_is_begun_that_would_not_end_in_time(time_s: float, takes_s: li
         return Take({"a": 1.0}, (1.0,))
 
     assert len(list(islice(within(lambda: time_s - gone_s, take), 99))) == begun
+
+
+def test_fewer_rounds_are_compared_where_time_is_over(make_dense) -> None:
+    """At least one; with time, as many as were asked for."""
+    for left_s, done in ((countdown(0.0), 1), (countdown(60.0), 3)):
+        times = compare_latency({"a": make_dense()}, setting="deployed", rounds=3, left_s=left_s)
+        assert times["a"].shape == (done,)
 
 
 def test_rounds_end_when_time_is_called_off() -> None:
