@@ -11,6 +11,7 @@ since everything is timed.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tracking.run import numbers
 
 from rlflow.errors import InputError
 from studies.budgets.documents import Budgets
-from studies.budgets.runs import Allowance, Command, Key, Run, run_command, summary
+from studies.budgets.runs import Afterwards, Allowance, Command, Key, Run, run_command, summary
 from studies.figures import nested
 from studies.program import OptionOf, exported, graph_files, open_study, options_of, study_program
 
@@ -30,9 +31,11 @@ RESULTS = Path("data/results/budgets")
 @study_program("budgets")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    with open_study("budgets", settings, lasting={"exports": settings["exports"]}) as study:
+    timed = partial(run_command, afterwards=Afterwards(**settings["afterwards"]))
+    lasting = {name: settings[name] for name in ("exports", "afterwards")}
+    with open_study("budgets", settings, lasting=lasting) as study:
         models = _models(settings, options_of("budgets"), study.folder)
-        if runs := study.rows(_commands(models, settings), run_command, _told):
+        if runs := study.rows(_commands(models, settings), timed, _told):
             document = summary(nested(runs), Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
             study.run.log(0, numbers({"budgets": document["budgets"]}))
             write_results(RESULTS / "metrics.json", Budgets, document)

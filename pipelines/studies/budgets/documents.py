@@ -19,6 +19,7 @@ from rlflow.schemas.figures import (
     Text,
     Written,
 )
+from studies.figures import MeasuredRatio
 
 
 class Allowance(Document):
@@ -26,6 +27,12 @@ class Allowance(Document):
 
     factor: Positive
     seconds: Seconds
+
+
+class Afterwards(MeasuredRatio):
+    """The latency of the original over that of what was delivered, in rounds after the command had ended."""
+
+    rounds: Count
 
 
 class Run(Document):
@@ -53,6 +60,8 @@ class Run(Document):
     """Latency of the original over that of the result, as deployed; null where nothing was timed."""
     written: Written
     reason: Text
+    afterwards: Afterwards | None
+    """Null where the original was delivered."""
 
 
 class Budget(Document):
@@ -66,6 +75,12 @@ class Budget(Document):
     """Share of the models on which the search found something that were delivered optimised, as faster beyond
     noise; absent if it found nothing on any.
     """
+    delivered_of_long: Figure | UnsetType = UNSET
+    """Share of the models on which the long run delivered something faster, that were delivered optimised; absent if it
+    did on none.
+    """
+    slower: Figure | UnsetType = UNSET
+    """Share of what was delivered optimised that ran slower than the original by more than 1 % afterwards."""
     share_percent: Figure | UnsetType = UNSET
     """Median share of what the long run found, over models on which that found anything; absent if there is none."""
 

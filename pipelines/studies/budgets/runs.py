@@ -18,7 +18,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -26,7 +26,9 @@ from typing import Any, NamedTuple
 
 from rlflow.errors import RLFlowError
 from rlflow.runtime.scratch import scratch_folder
+from rlflow.runtime.timing.latency import compare_latency, countdown
 from rlflow.schemas.figures import Figure
+from studies.figures import MeasuredRatio
 
 Run = dict[str, Any]
 Key = tuple[str, str]
@@ -37,6 +39,9 @@ Runs = Mapping[str, Mapping[str, Run]]
 _DECIMALS = 3
 _LEAST_PERCENT = 0.05
 """What a run must find for it to count as something."""
+_SLOWER = 0.01
+"""By so much may what is delivered be slower than its original."""
+_OPTIMISED = "optimised"
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,14 @@ class Allowance:
         return wall_time_s <= self.factor * budget_s + self.seconds
 
 
+@dataclass(frozen=True)
+class Afterwards:
+    """What was delivered runs beside its original in so many `rounds`, or as many as fit into `time_s`."""
+
+    rounds: int = 40
+    time_s: float = 20.0
+
+
 class Command(NamedTuple):
     """A model to be optimised, and the budget."""
 
@@ -57,11 +70,25 @@ class Command(NamedTuple):
     budget_s: float
 
 
-def run_command(command: Command) -> Run:
-    """Return the figures of `optimise_by_command`, and throw the model away."""
+def run_command(command: Command, afterwards: Afterwards = Afterwards()) -> Run:
+    """Return the figures of `optimise_by_command` and of what it delivered, and throw the model away."""
     with scratch_folder() as folder:
-        report, wall_time_s = optimise_by_command(command.model, folder / "out.onnx", command.budget_s)
-    return _row(report, wall_time_s, command.budget_s)
+        output = folder / "out.onnx"
+        report, wall_time_s = optimise_by_command(command.model, output, command.budget_s)
+        row = _row(report, wall_time_s, command.budget_s)
+        beside = _run_beside(command.model, output, afterwards) if _is_delivered(row) else None
+        return row | {"afterwards": beside}
+
+
+def _run_beside(original: Path, delivered: Path, config: Afterwards) -> dict[str, Any]:
+    times_ms = compare_latency(
+        {"original": original, "delivered": delivered},
+        setting="deployed",
+        rounds=config.rounds,
+        left_s=countdown(config.time_s),
+    )
+    ratio = MeasuredRatio.of(times_ms["original"], times_ms["delivered"])
+    return ratio.to_json() | {"rounds": len(times_ms["original"])}
 
 
 def optimise_by_command(model: Path, output: Path, budget_s: float) -> tuple[dict[str, Any], float]:
@@ -129,6 +156,7 @@ def _share_percent(run: Run, found_by_long: float | None) -> float | None:
 
 def _of_budget(runs: Runs, budget: str, allowance: Allowance, long: str) -> dict[str, Any]:
     of_it = [_with_shares(by_budget, allowance, long)[budget] for by_budget in runs.values() if budget in by_budget]
+    with_long = [by_budget for by_budget in runs.values() if budget in by_budget and long in by_budget]
     shares = [run["share_percent"] for run in of_it if run["share_percent"] is not None]
     kept = sum(run["holds"] for run in of_it)
     figures = {
@@ -136,8 +164,23 @@ def _of_budget(runs: Runs, budget: str, allowance: Allowance, long: str) -> dict
         "longest_ratio": max(run["wall_time_ratio"] for run in of_it),
     }
     if found := [run for run in of_it if run["improvement_percent"] >= _LEAST_PERCENT]:
-        delivered = sum(run["written"] == "optimised" for run in found)
-        figures["delivered"] = Figure(delivered / len(found), 0.0, "do_nothing", len(found)).to_json()
+        figures["delivered"] = _share_of(found, _is_delivered)
+    if delivered := [run for run in of_it if _is_delivered(run)]:
+        figures["slower"] = _share_of(delivered, _is_slower)
+    if worth_it := [runs[budget] for runs in with_long if _is_delivered(runs[long])]:
+        figures["delivered_of_long"] = _share_of(worth_it, _is_delivered)
     if shares:
         figures["share_percent"] = Figure(median(shares), 0.0, "do_nothing", len(shares)).to_json()
     return figures
+
+
+def _share_of(runs: Sequence[Run], holds: Callable[[Run], bool]) -> dict[str, Any]:
+    return Figure(sum(map(holds, runs)) / len(runs), 0.0, "do_nothing", len(runs)).to_json()
+
+
+def _is_delivered(run: Run) -> bool:
+    return bool(run["written"] == _OPTIMISED)
+
+
+def _is_slower(run: Run) -> bool:
+    return bool(run["afterwards"]["value"] < 1 - _SLOWER)
