@@ -57,7 +57,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Afterwards:
-    """What was delivered runs beside its original in so many `rounds`, or as many as fit into `time_s`."""
+    """Each delivered model runs beside its original in so many `rounds`, or as many as fit into `time_s`."""
 
     rounds: int = 40
     time_s: float = 20.0
