@@ -4,7 +4,8 @@ learned from.
     python pipelines/study.py prices   conf/study/prices.yaml as it is
     python pipelines/study.py prices 'models=[{family: conv, entry: conv}]' full_size=[] folder=/tmp/regions
 
-Regions and graphs go to data/regions with a data sheet, beside what was measured before, figures to
+Regions and graphs go to data/regions with a data sheet, beside what was measured before, of which the first round
+replaces that of the same models on this processor, figures to
 data/results/prices/metrics.json. The machine should be quiet. What was measured is kept until all is.
 
 What searches reach is what is wrongly priced. So `make prices` measures, learns, and measures what searches by the new
@@ -60,7 +61,7 @@ def main(config: DictConfig) -> None:
         if study.missing:
             return
         folder = Path(settings["folder"])
-        regions, graphs = _merged(folder, rows)
+        regions, graphs = merged(folder, rows, anew=settings["round"] == 1)
         write_records(folder / REGIONS, regions)
         write_records(folder / GRAPHS, graphs)
         document = figures(regions, graphs, rows.values()) | {
@@ -89,12 +90,19 @@ def _logged(run: Run, key: tuple[str], row: Row) -> str:
     return f"{len(row['graphs'])} graphs, {len(row['regions'])} regions"
 
 
-def _merged(folder: Path, rows: Mapping[str, Row]) -> tuple[list[RegionRecord], list[GraphRecord]]:
-    """Return the regions and the graphs of these rows, with what the folder has and these rows have not."""
+def merged(folder: Path, rows: Mapping[str, Row], *, anew: bool) -> tuple[list[RegionRecord], list[GraphRecord]]:
+    """Return the regions and the graphs of these rows, with what the folder has and these rows have not.
+
+    A first round begins `anew`: what the folder has of a processor and a configuration, later rounds included, was run
+    with other code or another price model.
+    """
     new = [GraphRecord.from_json(graph) for row in rows.values() for graph in row["graphs"]]
-    again = {(graph.processor, graph.configuration, graph.variant) for graph in new}
-    before = _read(folder / GRAPHS, read_graphs)
-    graphs = [*(g for g in before if (g.processor, g.configuration, g.variant) not in again), *new]
+
+    def identity(graph: GraphRecord) -> tuple[str, ...]:
+        return (graph.processor, graph.configuration, *(() if anew else (graph.variant,)))
+
+    again = set(map(identity, new))
+    graphs = [*(graph for graph in _read(folder / GRAPHS, read_graphs) if identity(graph) not in again), *new]
     used = {signature for graph in graphs for signature in graph.regions}
     regions = {region.signature: region for region in _read(folder / REGIONS, read_records)}
     for row in filter(itemgetter("graphs"), rows.values()):

@@ -99,10 +99,19 @@ def changed(**entries: object) -> Callable[[Path], None]:
             rf"{TREES} is not the file that {DESCRIPTION} describes",
         ),
         (changed(version=price_model.VERSION + 1), "made for other features than those of this library"),
+        (changed(version=3, processors={"drawn": {"view_ms": 0.003}}), "made for other features"),
         (changed(processors={"drawn": {**asdict(PROCESSOR), "physics": {"launches": 1.0}}}), "made for other features"),
         (changed(ranges={"bytes nowhere": [0, 1]}), "made for other features"),
     ],
-    ids=["missing", "damaged", "other trees", "another version", "other terms", "other numbers"],
+    ids=[
+        "missing",
+        "damaged",
+        "other trees",
+        "another version",
+        "views without steps",
+        "other terms",
+        "other numbers",
+    ],
 )
 def test_a_model_that_does_not_fit_is_refused(written: Path, damage: Callable[[Path], None], reason: str) -> None:
     """Not vacuous: the model is read before."""

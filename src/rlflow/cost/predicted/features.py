@@ -71,10 +71,10 @@ class Features:
 
 
 class _Computed:
-    """A region as it is computed: a convolution, the normalisation that it takes up and its padding are one node.
+    """A region as it is computed: a window takes up the Pad before it, a convolution the normalisation behind it.
 
-    ONNX Runtime scales the filters when it opens a model, so that the first two cost what a convolution with a bias
-    costs. Nodes that compute the same are one as well.
+    ONNX Runtime scales the filters when it opens a model, so that a convolution and its normalisation cost what a
+    convolution with a bias costs. Nodes that compute the same are one as well.
     """
 
     def __init__(self, graph: Graph, region: Region) -> None:

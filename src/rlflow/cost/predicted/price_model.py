@@ -47,8 +47,8 @@ _COLD_MB = 1e3
 """Megabytes that no cache holds: of a model of which it is not known how many a run touches."""
 _TRAITS = ("l2_mb", "cache_mb", "avx512", "amx")
 
-
 Steps = Sequence[tuple[float, float]]
+"""Milliseconds up to so many megabytes: (megabytes, milliseconds), which ascend by megabytes."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Processor:
 
     - `traits`: megabytes of the cache of a core and of the last one, and instructions, by the names of `_TRAITS`.
     - `physics`: milliseconds for one unit of each term.
-    - `view_ms`: milliseconds of a region of mere views in models whose runs touch up to so many megabytes, by these,
-      which ascend; the last holds for larger ones as well. A view does nothing, but finds the caches full of others'.
+    - `view_ms`: milliseconds of a region of mere views, in models whose runs touch up to so many megabytes; the last
+      step holds for larger ones as well. A view does no work, but its code and its shapes have left the caches by then.
     - `reorders`: those of the blocked layout, without which regions are priced (`cost/region_cost.py`).
     """
 
@@ -219,19 +219,23 @@ def read(folder: Path) -> PriceModel:
         content = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
         digest = sha256((folder / TREES).read_bytes()).hexdigest()
         version, expected = content.pop("version"), content.pop("trees_sha256")
-        description = _description(content)
+        description = _description(content) if version == VERSION else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         made = "make it with `make study NAME=price_model`"
         raise PriceError(f"there is no price model in {folder} ({error}): {made}") from None
     if digest != expected:
         raise PriceError(f"{folder / TREES} is not the file that {DESCRIPTION} describes: make both again")
-    known = {(tuple(processor.physics), tuple(description.ranges)) for processor in description.processors.values()}
-    if version != VERSION or known != {(physics.TERMS, NUMBERS)}:
+    if description is None or _learned_from(description) != {(physics.TERMS, NUMBERS)}:
         raise PriceError(
             f"the price model in {folder} was made for other features than those of this library (version {version}, "
             f"here {VERSION}): make it again with `make study NAME=price_model`"
         )
     return PriceModel(description, open_session(load_model(folder / TREES), "deployed"))
+
+
+def _learned_from(description: Description) -> set[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the names of the terms of each processor's physics, with those of all numbers."""
+    return {(tuple(processor.physics), tuple(description.ranges)) for processor in description.processors.values()}
 
 
 def _description(content: Mapping[str, Any]) -> Description:

@@ -10,6 +10,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 from studies.prices.data_sheet import figures
 from studies.prices.placed_variants import MeasuringConfig, placed_variants
+from studies.prices.prices import GRAPHS, REGIONS, merged
 from studies.prices.variants import Configuration, VariantsConfig, variants
 from support.study_settings import study_settings
 
@@ -106,6 +107,23 @@ def graph(variant: str, told: float | None, faster: Faster | None = None) -> Gra
     return GraphRecord(
         variant, "bert", "small", "epyc", 1.0, {"a": RegionTime(1, 1.0)}, 1.0, 0.01, faster=faster, told=told
     )
+
+
+def test_a_first_round_replaces_what_was_measured_of_a_model_on_this_processor(tmp_path: Path) -> None:
+    """All rounds of it, as another price model found them; a later round replaces what has its name alone."""
+    region = RegionRecord(Configuration("mlp", "mlp").graph(), "a", "mlp", "mlp")
+    before = [
+        replace(graph(variant, None), processor=where) for where in ("epyc", "xeon") for variant in ("one", "two")
+    ]
+    write_records(tmp_path / REGIONS, [region])
+    write_records(tmp_path / GRAPHS, before)
+    row = {"graphs": [replace(graph("one", None), ms=5.0).to_json()], "regions": {}}
+    kept = {
+        anew: [(g.processor, g.variant, g.ms) for g in merged(tmp_path, {"bert": row}, anew=anew)[1]]
+        for anew in (True, False)
+    }
+    other = [("xeon", "one", 1.0), ("xeon", "two", 1.0)]
+    assert kept == {True: [("epyc", "one", 5.0), *other], False: [("epyc", "one", 5.0), ("epyc", "two", 1.0), *other]}
 
 
 def test_a_claim_is_a_gain_that_was_told_before() -> None:
