@@ -95,6 +95,7 @@ study: setup ## run a study: NAME=headroom, or NAME="learned 'seeds=[0]'"; witho
 
 ROUNDS ?= 1 2
 prices: setup ## the price model for this processor, hours: run models, learn, run what searches by it find; ROUNDS='3 4'
+	PYTHONPATH=tests:$$PYTHONPATH python -m support.exports.priced .exports
 	for round in $(ROUNDS); do \
 	  OMP_NUM_THREADS=1 python pipelines/study.py prices round=$$round && \
 	  OMP_NUM_THREADS=1 python pipelines/study.py price_model || exit 1; \

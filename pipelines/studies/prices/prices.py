@@ -1,8 +1,8 @@
-"""Run the models of the zoo and their rewritten variants, and publish what each region took in them: what prices are
-learned from.
+"""Run models of the zoo and exported ones with their rewritten variants, and publish what each region took in them:
+what prices are learned from.
 
     python pipelines/study.py prices   conf/study/prices.yaml as it is
-    python pipelines/study.py prices 'models=[{family: conv, entry: conv}]' full_size=[] folder=/tmp/regions
+    python pipelines/study.py prices 'models=[{family: conv, entry: conv}]' full_size=[] exported=[] folder=/tmp/regions
 
 Regions and graphs go to data/regions with a data sheet, beside what was measured before, of which the first round
 replaces that of the same models on this processor, figures to
@@ -13,7 +13,7 @@ prices find (`round=2`), for each of its `ROUNDS`: `claims` says how much of wha
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -32,6 +32,7 @@ from rlflow.cost.region_record import (
     read_records,
     write_records,
 )
+from rlflow.errors import InputError
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.profile import ProfileConfig
 from studies.prices.data_sheet import data_sheet, figures
@@ -54,8 +55,8 @@ def main(config: DictConfig) -> None:
     machine = fingerprint(settings["profile"]["threads"])
     with open_study("prices", settings) as study:
         rows: dict[str, Row] = {}
-        for part in ("models", "full_size"):
-            cells = {(c.name,): c for c in (Configuration(**model) for model in settings[part])}
+        for part in ("models", "full_size", "exported"):
+            cells = {(c.name,): c for c in _configurations(settings, part)}
             measured = partial(placed_variants, config=_measuring(settings, part))
             rows |= {name: row for (name,), row in study.rows(cells, measured, _logged).items()}
         if study.missing:
@@ -74,6 +75,17 @@ def main(config: DictConfig) -> None:
             draft.write_text(data_sheet(document))
         study.run.log(0, numbers(document))
         study.run.artifact(RESULTS)
+
+
+def _configurations(settings: Any, part: str) -> Iterator[Configuration]:
+    """Raises `InputError` for an exported model that is not there."""
+    for model in settings[part]:
+        if part == "exported":
+            file = Path(settings["exports"], model["entry"])
+            if not file.exists():
+                raise InputError(f"{file} is not there: make renew NAME='exports.priced {settings['exports']}'")
+            model = {**model, "entry": str(file.resolve())}
+        yield Configuration(**model)
 
 
 def _measuring(settings: Any, part: str) -> MeasuringConfig:

@@ -10,7 +10,6 @@ refuses goes through the newer one.
 import logging
 import sys
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 
 from rlflow.onnx_io import save_model
@@ -56,21 +55,28 @@ FULL_SIZE: tuple[Architecture, ...] = (
 
 
 def main(folder: Path, exporters: Sequence[str] = ()) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, architecture in product(exporters, FULL_SIZE):
-        path = folder / f"{architecture.name}_{name}.onnx"
-        try:
-            if not path.exists():
-                save_model(EXPORTERS[name](architecture).model, path)
-        except RefusedError as error:
-            _LOGGER.info("%s refuses %s: %s", name, architecture.name, str(error).splitlines()[0])
+    for name in exporters:
+        written(folder, FULL_SIZE, name)
     if exporters:
         return
+    folder.mkdir(parents=True, exist_ok=True)
     for architecture in FULL_SIZE:
         path = folder / f"{architecture.name}.onnx"
         if not path.exists():
             _LOGGER.info("exporting %s", architecture.name)
             save_model(_exported(architecture).model, path)
+
+
+def written(folder: Path, architectures: Sequence[Architecture], exporter: str) -> None:
+    """Write each architecture that this exporter takes to a folder; what is there already stays."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for architecture in architectures:
+        path = folder / f"{architecture.name}_{exporter}.onnx"
+        try:
+            if not path.exists():
+                save_model(EXPORTERS[exporter](architecture).model, path)
+        except RefusedError as error:
+            _LOGGER.info("%s refuses %s: %s", exporter, architecture.name, str(error).splitlines()[0])
 
 
 def _exported(architecture: Architecture) -> Export:

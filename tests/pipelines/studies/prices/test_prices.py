@@ -32,6 +32,7 @@ QUICK = MeasuringConfig(VariantsConfig(2, 1, (3,)), ProfileConfig(1, 2), slow_pa
 TINY = (
     "models=[{family: mlp, entry: mlp}, {family: tiny, entry: tiny_scale}, {family: tiny, entry: tiny_merge}]",
     "full_size=[{family: mlp, entry: mlp, settings: {batch: 3}}]",
+    "exported=[]",
     "variants.models.walks=1",
     "profile.sessions=1",
     "measuring.slow_pace=1000.0",  # a test passes on a busy machine
