@@ -14,6 +14,7 @@ prices find (`round=2`), for each of its `ROUNDS`: `claims` says how much of wha
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -53,10 +54,11 @@ log = logging.getLogger(__name__)
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     machine = fingerprint(settings["profile"]["threads"])
+    parts = {part: [*_configurations(settings, part)] for part in ("models", "full_size", "exported")}
     with open_study("prices", settings) as study:
         rows: dict[str, Row] = {}
-        for part in ("models", "full_size", "exported"):
-            cells = {(c.name,): c for c in _configurations(settings, part)}
+        for part, configurations in parts.items():
+            cells = {(c.name,): c for c in configurations}
             measured = partial(placed_variants, config=_measuring(settings, part))
             rows |= {name: row for (name,), row in study.rows(cells, measured, _logged).items()}
         if study.missing:
@@ -114,7 +116,8 @@ def merged(folder: Path, rows: Mapping[str, Row], *, anew: bool) -> tuple[list[R
         return (graph.processor, graph.configuration, *(() if anew else (graph.variant,)))
 
     again = set(map(identity, new))
-    graphs = [*(graph for graph in _read(folder / GRAPHS, read_graphs) if identity(graph) not in again), *new]
+    old = (graph for graph in _read(folder / GRAPHS, read_graphs) if identity(graph) not in again)
+    graphs = [_that_ran(graph) for graph in (*old, *new)]
     used = {signature for graph in graphs for signature in graph.regions}
     regions = {region.signature: region for region in _read(folder / REGIONS, read_records)}
     for row in filter(itemgetter("graphs"), rows.values()):
@@ -126,6 +129,13 @@ def merged(folder: Path, rows: Mapping[str, Row], *, anew: bool) -> tuple[list[R
     kept.sort(key=lambda region: (region.family, region.configuration, region.signature))
     graphs.sort(key=lambda graph: (graph.processor, graph.family, graph.configuration, graph.variant))
     return kept, graphs
+
+
+def _that_ran(graph: GraphRecord) -> GraphRecord:
+    """Return the record without regions that no kernel computed, such as a second node that computes what another does:
+    by themselves they would take their time.
+    """
+    return replace(graph, regions={signature: time for signature, time in graph.regions.items() if time.ms > 0})
 
 
 def _read(path: Path, read: Any) -> Iterable[Any]:

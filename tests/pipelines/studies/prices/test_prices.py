@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
@@ -12,6 +13,8 @@ from studies.prices.data_sheet import figures
 from studies.prices.placed_variants import MeasuringConfig, placed_variants
 from studies.prices.prices import GRAPHS, REGIONS, merged
 from studies.prices.variants import Configuration, VariantsConfig, variants
+from support.exports.full_size import FULL_SIZE
+from support.exports.priced import SCRIPTED, TRACED
 from support.study_settings import study_settings
 
 from rlflow import zoo
@@ -65,6 +68,18 @@ def test_every_model_of_the_zoo_is_there_in_several_configurations(config: DictC
     assert min(Counter(model.family for model in models).values()) > 2
     for model in models:
         assert {*model.settings} <= {*zoo.describe(model.entry).settings}
+
+
+def test_what_prices_are_learned_from_judges_none(config: DictConfig):
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    files = {model["entry"] for model in settings["exported"]}
+    assert files == {f"{a.name}_script.onnx" for a in SCRIPTED} | {f"{a.name}_dynamo.onnx" for a in TRACED}
+    assert not {a.name for a in (*SCRIPTED, *TRACED)} & {a.name for a in FULL_SIZE}
+
+
+def test_an_export_that_is_not_there_is_named_before_anything_is_run(study_refused: Callable[..., str]):
+    said = study_refused("prices", "exports=nowhere", "exported=[{family: bert, entry: roberta_script.onnx}]")
+    assert "nowhere/roberta_script.onnx is not there: make renew NAME='exports.priced nowhere'" in said
 
 
 def test_variants_are_the_original_and_what_became_of_it():
