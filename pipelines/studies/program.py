@@ -181,7 +181,9 @@ def exported(folder: str | None) -> dict[str, dict[str, Any]]:
         return {}
     files = sorted(Path(folder).resolve().glob("*.onnx"))
     if not files:
-        raise InputError(f"exports={folder} has no .onnx file: make some with `make renew NAME='exports.full_size {folder}'`")
+        raise InputError(
+            f"exports={folder} has no .onnx file: make some with `make renew NAME='exports.full_size {folder}'`"
+        )
     return {file.stem: {"kind": "file", "name": file.stem, "path": str(file)} for file in files}
 
 

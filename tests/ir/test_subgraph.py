@@ -24,7 +24,7 @@ def values(graph):
         kind = graph.type_of(Ref(identifier))
         known[Ref(identifier)] = rng.integers(0, 2, kind.shape).astype(kind.dtype)
     for ref in graph.outputs:
-        evaluate_value(graph, ref, known, FloatDomain())
+        evaluate_value(graph.nodes, ref, known, FloatDomain())
     return known
 
 

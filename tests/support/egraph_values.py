@@ -30,7 +30,7 @@ def _evaluated(graph: Graph, rng: np.random.Generator) -> dict:
         drawn[identifier] = rng.standard_normal(kind.shape).astype(kind.dtype)
     values = {ref: drawn[ref.node] for ref in _refs(graph) if ref.node in drawn}
     for ref in _refs(graph):
-        evaluate_value(graph, ref, values, FloatDomain())
+        evaluate_value(graph.nodes, ref, values, FloatDomain())
     return values
 
 

@@ -56,7 +56,7 @@ def compute(graph: Graph, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np
     """The outputs by the reference interpreter, and the largest number that occurred."""
     values = {Ref(i): feeds[graph.nodes[i].names[0]] for i in graph.inputs}
     outputs = {
-        name: evaluate_value(graph, ref, values, FloatDomain())
+        name: evaluate_value(graph.nodes, ref, values, FloatDomain())
         for name, ref in zip(graph.output_names, graph.outputs, strict=True)
     }
     finite = [np.abs(v[np.isfinite(v)]) for v in values.values() if v.dtype.kind == "f"]

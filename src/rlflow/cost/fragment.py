@@ -134,7 +134,7 @@ def is_literal(tensor_type: TensorType | None) -> bool:
 
 def literal(graph: Graph, ref: Ref) -> list[float]:
     """Return the values of a small constant."""
-    value = evaluate_value(graph, ref, {}, FloatDomain())
+    value = evaluate_value(graph.nodes, ref, {}, FloatDomain())
     return [float(v) for v in np.asarray(value).reshape(-1)]
 
 

@@ -144,7 +144,7 @@ class _Exporter:
                 helper.make_node("ConstantOfShape", [shape], [name], name=self._label(name), value=value)
             )
         else:
-            value = evaluate_value(self.graph, ref, self.folded, FloatDomain())
+            value = evaluate_value(self.graph.nodes, ref, self.folded, FloatDomain())
             self._add_weight(numpy_helper.from_array(np.asarray(value)), name)
 
     def _add_weight(self, tensor: onnx.TensorProto, name: str) -> None:

@@ -38,7 +38,7 @@ from rlflow.onnx_io.node_proto import (
 )
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.shapes import symbolic
-from rlflow.onnx_io.shapes.folding import computed, read_shape
+from rlflow.onnx_io.shapes.folding import MOST_CHOSEN, by_reference, chooses, computed, read_shape
 from rlflow.onnx_io.shapes.inference import (
     declares_weights,
     infer_node_types,
@@ -165,8 +165,9 @@ class _Importer:
             tensor = constant_tensor(proto)
             if tensor is not None:
                 return tensor
-        sizes = self._known_sizes(proto)
-        return None if sizes is None else numpy_helper.from_array(sizes, proto.output[0])
+        found = self._known_sizes(proto)
+        found = self._chosen(proto) if found is None else found
+        return None if found is None else numpy_helper.from_array(found, proto.output[0])
 
     def _known_sizes(self, proto: onnx.NodeProto) -> np.ndarray | None:
         """Return the node's output, where it is whole numbers that follow from known shapes."""
@@ -177,6 +178,19 @@ class _Importer:
             return read_shape(proto, self.values.type_of(next(iter(refs.values()), None)))
         operands = {name: array for name, ref in refs.items() if (array := self.values.few_numbers(ref)) is not None}
         return computed(proto, operands, self.opset) if refs and len(operands) == len(refs) else None
+
+    def _chosen(self, proto: onnx.NodeProto) -> np.ndarray | None:
+        """Return the node's output, where it is chosen from constants and of a size that may be stored."""
+        if not self._is_standard(proto) or not chooses(proto):
+            return None
+        refs = {name: self.values.operand(name, proto) for name in proto.input if name}
+        if not refs or not all(ref is not None and self.values.nodes[ref.node].constant for ref in refs.values()):
+            return None
+        (tensor_type,) = self._opaque_types(proto)
+        if tensor_type is None or not tensor_type.is_static or tensor_type.elements > MOST_CHOSEN:
+            return None
+        operands = {name: array for name, ref in refs.items() if (array := self.values.known(ref)) is not None}
+        return by_reference(proto, operands, self.opset) if len(operands) == len(refs) else None
 
     def _filled(self, proto: onnx.NodeProto) -> Node | None:
         """Return a constant of one number, None where its shape is not known or it would fill the memory."""

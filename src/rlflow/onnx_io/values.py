@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 import onnx
 
-from rlflow.errors import ModelFormatError
+from rlflow.errors import GraphError, ModelFormatError
 from rlflow.ir.node import WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.onnx_io.element_type import dtype_name
@@ -18,6 +18,8 @@ from rlflow.onnx_io.node_proto import attribute_value
 from rlflow.onnx_io.payload import InitializerPayload, SparsePayload
 from rlflow.onnx_io.shapes import symbolic
 from rlflow.onnx_io.shapes.folding import MOST_ELEMENTS
+from rlflow.ops.domain import FloatDomain
+from rlflow.ops.reference import evaluate_value
 
 
 class Values:
@@ -78,6 +80,15 @@ class Values:
         payload = None if ref is None else self.nodes[ref.node].payload
         is_weight = ref is not None and self.nodes[ref.node].op == WEIGHT
         return payload.array() if is_weight and isinstance(payload, InitializerPayload | SparsePayload) else None
+
+    def known(self, ref: Ref | None) -> np.ndarray | None:
+        """The values of a weight, or of what follows from weights alone; None for anything else."""
+        if ref is None or not self.nodes[ref.node].constant:
+            return None
+        try:
+            return np.asarray(evaluate_value(self.nodes, ref, {}, FloatDomain()))
+        except GraphError:
+            return None
 
     def few_numbers(self, ref: Ref | None) -> np.ndarray | None:
         """The values of a weight that is small."""

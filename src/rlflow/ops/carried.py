@@ -67,12 +67,13 @@ def _counted(operands: Sequence[Sequence[int]]) -> float:
 _ACCUMULATING = Traits(accumulates=True)
 _DRAWING = Traits(draws_numbers=True)
 _COUNTED = Traits(size_arithmetic=SizeArithmetic.WHOLE)
+_CHOSEN = replace(_COUNTED, chooses=True)
 _ROUNDED = Traits(size_arithmetic=SizeArithmetic.ROUNDING)
 _COMPUTED = Traits(uses=(computes(),))
 _POINTWISE = Traits(elementwise=True, fusion=Fusion.POINTWISE)
-_MOVED = Traits(uses=(carries(0),))
+_MOVED = Traits(chooses=True, uses=(carries(0),))
 _RECURRENT = Traits(accumulates=True, uses=(sequence_lengths_at(4),))
-_LOOKING_UP = Traits(uses=(looks_up(table=0, index=1),))
+_LOOKING_UP = Traits(chooses=True, uses=(looks_up(table=0, index=1),))
 
 CARRIED: dict[str, Traits] = {
     # Reductions, products and normalisations.
@@ -91,8 +92,8 @@ CARRIED: dict[str, Traits] = {
     "HardSwish": replace(_POINTWISE, uses=(computes(0), bends_at(-3.0, 3.0))),
     "ThresholdedRelu": Traits(uses=(computes(0), bends_at_attribute("alpha", 1.0))),
     "Shrink": Traits(uses=(computes(0), bends_at_attribute("lambd", 0.5))),
-    "Abs": Traits(uses=(computes(0), folded)),
-    "Sign": Traits(uses=(computes(0), turns_at(0.0))),
+    "Abs": Traits(chooses=True, uses=(computes(0), folded)),
+    "Sign": Traits(chooses=True, uses=(computes(0), turns_at(0.0))),
     "Round": Traits(uses=(computes(0), bends_at(-1.5, -0.5, 0.5, 1.5, 2.5))),
     **dict.fromkeys(("Cos", "Cosh", "Mish", "Sin", "Sinh", "Softplus", "Tan"), _COMPUTED),
     **dict.fromkeys(("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Xor"), _COMPUTED),
@@ -100,23 +101,24 @@ CARRIED: dict[str, Traits] = {
     **dict.fromkeys(("Asin", "Acos", "Atanh"), Traits(elementwise=True, uses=(defined_on(-1.0, 1.0),))),
     "Acosh": Traits(elementwise=True, uses=(defined_on(1.0, inf),)),
     "Mod": replace(_COUNTED, uses=(computes(), divisor_at(1), divides, leaves_remainder)),
-    **dict.fromkeys(("Max", "Min"), replace(_COUNTED, uses=(computes(), bounds_all, bends_at_others))),
+    **dict.fromkeys(("Max", "Min"), replace(_CHOSEN, uses=(computes(), bounds_all, bends_at_others))),
     **dict.fromkeys(("Ceil", "Floor"), replace(_ROUNDED, uses=(computes(), bends_at(-1.0, 0.0, 1.0)))),
     # Questions.
-    **dict.fromkeys(("And", "Not", "Or"), replace(_COUNTED, uses=(computes(),))),
-    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), replace(_COUNTED, uses=(is_compared,))),
-    "Equal": replace(_COUNTED, of_sizes=np.equal, uses=(is_compared, compared)),
+    **dict.fromkeys(("And", "Not", "Or"), replace(_CHOSEN, uses=(computes(),))),
+    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), replace(_CHOSEN, uses=(is_compared,))),
+    "Equal": replace(_CHOSEN, of_sizes=np.equal, uses=(is_compared, compared)),
     **dict.fromkeys(("IsInf", "IsNaN"), Traits(uses=(asks(0),))),
-    "Where": replace(_COUNTED, of_sizes=np.where, uses=(carries(1, 2), asks(0))),
+    "Where": replace(_CHOSEN, of_sizes=np.where, uses=(carries(1, 2), asks(0))),
     "If": Traits(uses=(asks(0),)),
     # Movements.
-    **dict.fromkeys(("Compress", "Tile", "Trilu"), _MOVED),
+    "Compress": Traits(uses=(carries(0),)),  # of how many elements, its type does not tell
+    **dict.fromkeys(("Tile", "Trilu"), _MOVED),
     **dict.fromkeys(("ArgMax", "ArgMin", "ReduceMax", "ReduceMin"), Traits(uses=(picks(0),))),
-    "Expand": replace(_COUNTED, elements=_filled, type_by_sizes=expanded, uses=(result_shape_at(1), carries(0))),
-    "GatherElements": Traits(uses=(looks_up(table=0, index=1), carries(0))),
-    "GatherND": Traits(uses=(looks_up_everywhere, carries(0))),
+    "Expand": replace(_CHOSEN, elements=_filled, type_by_sizes=expanded, uses=(result_shape_at(1), carries(0))),
+    "GatherElements": Traits(chooses=True, uses=(looks_up(table=0, index=1), carries(0))),
+    "GatherND": Traits(chooses=True, uses=(looks_up_everywhere, carries(0))),
     "ScatterElements": _LOOKING_UP,
-    "ScatterND": Traits(uses=(looks_up_everywhere,)),
+    "ScatterND": Traits(chooses=True, uses=(looks_up_everywhere,)),
     "ReverseSequence": Traits(uses=(sequence_lengths_at(1),)),
     # Tensors made of numbers.
     "ConstantOfShape": replace(_COUNTED, elements=_filled, uses=(result_shape_at(0),)),

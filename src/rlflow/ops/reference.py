@@ -8,7 +8,7 @@ import numpy as np
 
 from rlflow.errors import GraphError
 from rlflow.ir.graph import Graph
-from rlflow.ir.node import WEIGHT, Ref
+from rlflow.ir.node import WEIGHT, Node, Ref
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.registry import OPERATORS
 
@@ -18,13 +18,13 @@ def evaluate(graph: Graph, feeds: Mapping[str, Array], domain: Domain | None = N
     domain = domain or FloatDomain()
     values: dict[Ref, Array] = {Ref(i): feeds[graph.nodes[i].names[0]] for i in graph.inputs}
     return {
-        name: evaluate_value(graph, ref, values, domain)
+        name: evaluate_value(graph.nodes, ref, values, domain)
         for name, ref in zip(graph.output_names, graph.outputs, strict=True)
     }
 
 
-def evaluate_value(graph: Graph, ref: Ref, values: dict[Ref, Array], domain: Domain) -> Array:
-    """One value, given some; `values` gathers what is computed on the way.
+def evaluate_value(nodes: Mapping[int, Node], ref: Ref, values: dict[Ref, Array], domain: Domain) -> Array:
+    """One value of a graph with these nodes, given some; `values` gathers what is computed on the way.
 
     `GraphError` on an operator that is not understood, and where there is no value (an index out of range).
     """
@@ -34,7 +34,7 @@ def evaluate_value(graph: Graph, ref: Ref, values: dict[Ref, Array], domain: Dom
         if current in values:
             stack.pop()
             continue
-        node = graph.nodes[current.node]
+        node = nodes[current.node]
         if node.op == WEIGHT:
             values[current] = node.payload.array()  # type: ignore[union-attr]
             continue

@@ -106,6 +106,9 @@ class Traits:
     selects: bool = False
     """Selects elements of its first operand by their numbers, which are the second one."""
 
+    chooses: bool = False
+    """Its results are elements of its operands, or truths about them: every library computes the same."""
+
     typed_like_operand: tuple[int, ...] = ()
     """The outputs that surely have the type of the first operand, of an operator that ONNX knows nothing of."""
 

@@ -11,7 +11,8 @@ from support.onnx_models import build_model, exported, floats
 from rlflow.errors import RLFlowError
 from rlflow.ir import validate
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
-from rlflow.onnx_io.shapes.folding import computed
+from rlflow.onnx_io.shapes.folding import MOST_CHOSEN, chooses, computed
+from rlflow.ops.registry import having
 from rlflow.runtime.session import open_session, run
 
 PINS = {"batch": 2, "seq": 5}
@@ -138,3 +139,53 @@ def test_what_would_fill_the_memory_is_not_computed(
     assert computed(node, large, 17) is None
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
+
+
+_TABLE, _ROWS = np.arange(-12.0, 12.0, dtype=np.float32).reshape(4, 6), np.array([[3, 0, 2, 1, 1, 0]])
+CHOOSING: dict[str, tuple[list[np.ndarray], dict]] = {
+    "Abs": ([_TABLE], {}),
+    "Sign": ([_TABLE], {}),
+    **dict.fromkeys(("Max", "Min"), ([_TABLE, _TABLE[::-1]], {})),
+    **dict.fromkeys(("And", "Or"), ([_TABLE > 2, _TABLE < 5], {})),
+    "Not": ([_TABLE > 2], {}),
+    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), ([_TABLE, _TABLE[::-1]], {})),
+    "Equal": ([_ROWS, _ROWS[:, ::-1]], {}),
+    "Where": ([_TABLE > 2, _TABLE, np.float32(-np.inf)], {}),
+    "Tile": ([_TABLE, np.array([2, 3])], {}),
+    "Trilu": ([_TABLE], {"upper": 1}),
+    "Expand": ([_TABLE[:, :1], np.array([4, 9])], {}),
+    "GatherElements": ([_TABLE, _ROWS], {"axis": 0}),
+    "GatherND": ([_TABLE, np.array([[1, 2], [3, 3]])], {}),
+    "ScatterElements": ([_TABLE, _ROWS, -(_TABLE[:1] ** 2)], {"axis": 0}),
+    "ScatterND": ([_TABLE, np.array([[2], [0]]), _TABLE[:2] * 3], {}),
+}
+
+
+def test_every_operator_that_chooses_is_tried() -> None:
+    assert having(lambda traits: traits.chooses) == CHOOSING.keys()
+
+
+@pytest.mark.parametrize("op", sorted(CHOOSING))
+def test_what_is_chosen_from_constants_is_a_weight(op: str) -> None:
+    operands, attributes = CHOOSING[op]
+    node = helper.make_node(op, [f"c{place}" for place in range(len(operands))], ["mask"], **attributes)
+    weights = {f"c{place}": np.asarray(value) for place, value in enumerate(operands)}
+    cast = helper.make_node("Cast", ["mask"], ["numbers"], to=TensorProto.FLOAT)
+    product = helper.make_node("Mul", ["x", "numbers"], ["y"])
+    model = build_model([node, cast, product], [floats("x", 1)], [floats("y", None, None)], weights=weights)
+    after = to_onnx(from_onnx(model))
+    assert [node.op_type for node in after.graph.node] == ["Mul"]
+    feeds = {"x": np.ones(1, np.float32)}
+    assert same_values(*(run(open_session(m, "as_written"), feeds)["y"] for m in (model, after)))
+
+
+def test_what_adds_up_and_what_would_be_large_stay_nodes() -> None:
+    scattered = helper.make_node("ScatterElements", ["t", "i", "u"], ["mask"], axis=0, reduction="add")
+    tiled = helper.make_node("Tile", ["t", "n"], ["mask"])
+    assert not chooses(scattered)
+    assert chooses(tiled)
+    for times, stays in ((2, False), (MOST_CHOSEN, True)):
+        weights = {"t": _TABLE, "n": np.array([times, 1])}
+        added = helper.make_node("Add", ["x", "mask"], ["y"])
+        model = build_model([tiled, added], [floats("x", 1)], [floats("y", None, None)], weights=weights)
+        assert any(node.op_type == "Tile" for node in to_onnx(from_onnx(model)).graph.node) == stays

@@ -18,6 +18,8 @@ from rlflow.ops.registry import NO_TRAITS, TRAITS, having
 from rlflow.ops.traits import SizeArithmetic
 
 MOST_ELEMENTS = 1024  # of a shape, axes or positions; a tensor with more is data
+MOST_CHOSEN = 2**18  # elements of a mask that is stored, and not computed anew whenever a model is opened
+_NO_REDUCTION = frozenset({b"", b"none"})
 _WHOLE = frozenset({"bool", "int32", "int64"})
 _ARITHMETIC = having(lambda traits: traits.size_arithmetic & SizeArithmetic.WHOLE)
 _ROUNDING = having(lambda traits: traits.size_arithmetic & SizeArithmetic.ROUNDING)
@@ -36,12 +38,18 @@ def computed(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: i
     """Compute an operator of ai.onnx on at most 1,024 whole numbers, or on single floats; None for anything else."""
     if len(proto.output) != 1 or not _is_arithmetic(proto, operands) or not _makes_few(proto, operands):
         return None
-    try:
-        with np.errstate(all="raise"):
-            (value,) = ReferenceEvaluator(_model_of(proto, operands, opset)).run(None, dict(operands))
-    except Exception:  # the reference raises anything on numbers that do not fit; the node stays as it is
-        return None
-    return value if isinstance(value, np.ndarray) and (_is_few(value) or _is_one_float(value)) else None
+    value = by_reference(proto, operands, opset)
+    return value if value is not None and (_is_few(value) or _is_one_float(value)) else None
+
+
+def chooses(proto: onnx.NodeProto) -> bool:
+    """Return True for an operator of ai.onnx whose result is elements of its operands or truths about them.
+
+    Masks and relative positions are computed so, from constants alone. Every library finds the same, and ONNX Runtime
+    computes them when it opens a model.
+    """
+    adds_up = any(attribute.name == "reduction" and attribute.s not in _NO_REDUCTION for attribute in proto.attribute)
+    return len(proto.output) == 1 and TRAITS.get(proto.op_type, NO_TRAITS).chooses and not adds_up
 
 
 def _is_arithmetic(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> bool:
@@ -57,6 +65,16 @@ def _makes_few(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> boo
         return True
     given = [[int(v) for v in operands[name].reshape(-1)] for name in proto.input]
     return elements(given) <= MOST_ELEMENTS
+
+
+def by_reference(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: int) -> np.ndarray | None:
+    """Compute a node of ai.onnx as onnx's own evaluator does; None where its numbers do not fit."""
+    try:
+        with np.errstate(all="raise"):
+            (value,) = ReferenceEvaluator(_model_of(proto, operands, opset)).run(None, dict(operands))
+    except Exception:  # the reference raises anything on numbers that do not fit; the node stays as it is
+        return None
+    return value if isinstance(value, np.ndarray) else None
 
 
 def _model_of(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: int) -> onnx.ModelProto:

@@ -365,7 +365,7 @@ def numbered(
 def stored_number(graph: Graph, ref: Ref) -> float | None:
     """Return the value of a constant of one element; None if the graph does not hold the data that it depends on."""
     try:
-        return evaluate_value(graph, ref, {}, FloatDomain()).item()  # type: ignore[no-any-return]
+        return evaluate_value(graph.nodes, ref, {}, FloatDomain()).item()  # type: ignore[no-any-return]
     except GraphError:
         return None
 
