@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from rlflow.cost.region_record import GraphRecord
-from studies.prices.variants import ORIGINAL
+from studies.prices.variants import ORIGINAL, original_of, round_of
 
 LEAST_REGION_MS = 0.02  # shorter regions are mostly noise
 LEAST_GRAPH_MS = 0.2  # shorter graphs consist of such regions
@@ -77,13 +77,12 @@ def errors(graphs: Iterable[GraphRecord], price: RegionPrice, view_ms: Callable[
 
 
 def _changes(group: Sequence[tuple[GraphRecord, float]]) -> Iterable[Change]:
-    original = next(((graph, told_ms) for graph, told_ms in group if graph.variant == ORIGINAL), None)
-    if original is None:
-        return
-    before, before_told_ms = original
+    originals = {graph.variant: (graph, told_ms) for graph, told_ms in group if graph.variant.startswith(ORIGINAL)}
     noise = _noise(graph for graph, _ in group)
     for graph, told_ms in group:
-        if graph is not before:
+        beside = originals.get(original_of(round_of(graph.variant)), originals.get(ORIGINAL))
+        if beside is not None and graph.variant not in originals:
+            before, before_told_ms = beside
             differences_ms = (graph.ms - before.ms, noise * np.hypot(graph.ms, before.ms), _changed_ms(before, graph))
             real, noise_of_it, changed = (ms / before.ms for ms in differences_ms)
             yield Change(real, told_ms / before_told_ms - 1.0, noise_of_it, changed)

@@ -34,6 +34,7 @@ from rlflow.trajectory.replay import replay
 from studies.walks import rewritten
 
 ORIGINAL, WALK = "original", "walk"
+_ROUND = ", round "
 CLAIMED = 1.01
 """The price model claims to know a faster graph if it tells that to be so many times as fast as the original."""
 
@@ -81,16 +82,26 @@ class VariantsConfig:
     round: int = 1
 
 
+def original_of(number: int) -> str:
+    """Return how the original is called that ran in a round: each round has its own, as machines change with time."""
+    return ORIGINAL if number == 1 else f"{ORIGINAL}{_ROUND}{number}"
+
+
+def round_of(variant: str) -> int:
+    """Return the round in which a variant ran, by its name."""
+    return int(variant.partition(_ROUND)[2] or 1)
+
+
 def variants(graph: Graph, config: VariantsConfig, seed: int) -> Iterator[tuple[str, Graph]]:
     """Yield the original and what became of it, by the name of the way that led there."""
-    yield ORIGINAL, graph
+    yield original_of(config.round), graph
     rules = library.load()
     rewriter = Rewriter(rules.rules)
     for cost_model in _cost_models():
         found = Chains(rules, rewriter, cost_model).optimise(graph, Budget(expansions=config.expansions))
         if found.trajectory.steps:
             *_, end = replay(graph, found.trajectory, rewriter)
-            yield f"{cost_model.name}, round {config.round}", end
+            yield f"{cost_model.name}{_ROUND}{config.round}", end
     for walk in range(config.walks):
         rng, walked, steps = np.random.default_rng((seed, walk)), graph, 0
         for stop in config.stops:

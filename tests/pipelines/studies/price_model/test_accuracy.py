@@ -55,6 +55,15 @@ def test_what_both_graphs_have_is_the_control_of_a_change() -> None:
     assert change == pytest.approx((3.3 / 4.0 - 1.0, -0.25, 0.0, (1.1 - 2.0) / 4.0))
 
 
+def test_a_variant_is_compared_with_the_original_of_its_round() -> None:
+    """In the third round all took a quarter less, for no work of theirs; the second round kept no original."""
+    graphs = (
+        *(whole(ms=4.0, a=4), whole("original, round 3", ms=3.0, a=4)),
+        *(whole(f"greedy, round {number}", ms=ms, a=3) for number, ms in ((1, 3.2), (2, 3.0), (3, 2.4))),
+    )
+    assert [change.real for change in compared(TIMES, *graphs).changes] == pytest.approx([-0.2, -0.25, -0.2])
+
+
 def test_signs_count_beyond_twice_the_noise() -> None:
     changes = [(-0.1, -0.2, 0.01), (-0.1, 0.2, 0.04), (0.1, 0.0, 0.06), (-0.2, -0.1, 0.01)]
     found = figures(Errors(changes=[Change(*change, changed=0.1) for change in changes]))

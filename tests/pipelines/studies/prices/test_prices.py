@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from studies.prices.data_sheet import figures
 from studies.prices.placed_variants import MeasuringConfig, placed_variants
 from studies.prices.prices import GRAPHS, REGIONS, merged
-from studies.prices.variants import Configuration, VariantsConfig, variants
+from studies.prices.variants import Configuration, VariantsConfig, original_of, round_of, variants
 from support.exports.full_size import FULL_SIZE
 from support.exports.priced import SCRIPTED, TRACED
 from support.study_settings import study_settings
@@ -140,6 +140,24 @@ def test_a_first_round_replaces_what_was_measured_of_a_model_on_this_processor(t
     }
     other = [("xeon", "one", 1.0), ("xeon", "two", 1.0)]
     assert kept == {True: [("epyc", "one", 5.0), *other], False: [("epyc", "one", 5.0), ("epyc", "two", 1.0), *other]}
+
+
+def test_a_region_that_no_kernel_computes_tells_no_price(tmp_path: Path) -> None:
+    """A second product of the same operands: ONNX Runtime computes one."""
+    region = RegionRecord(Configuration("mlp", "mlp").graph(), "a", "mlp", "mlp")
+    both = replace(graph("one", None), regions={"a": RegionTime(1, 1.0), "b": RegionTime(1, 0.0)})
+    write_records(tmp_path / REGIONS, [region, replace(region, signature="b")])
+    write_records(tmp_path / GRAPHS, [both])
+    regions, graphs = merged(tmp_path, {}, anew=False)
+    assert [record.signature for record in regions] == ["a"]
+    assert [{*record.regions} for record in graphs] == [{"a"}]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_each_round_has_its_own_original(number: int) -> None:
+    (original, _), *_ = variants(Configuration("mlp", "mlp").graph(), VariantsConfig(1, 0, (), number), seed=0)
+    assert (original, round_of(original)) == (original_of(number), number)
+    assert round_of("walk 0, 12 steps") == 1
 
 
 def test_a_claim_is_a_gain_that_was_told_before() -> None:
