@@ -14,7 +14,7 @@ from typing import Any
 import vl_convert
 from dvc_render.vega import VegaRenderer
 
-Place = float | str
+Place = float | str | None
 Panel = set[tuple[Place, Place, str]]
 X, Y = 0, 1
 _CRISP = 0.5  # of a pixel, by which Vega moves an axis off its panel, so that its lines are sharp
@@ -88,8 +88,8 @@ def _on_axis(cell: Drawn, mark: Drawn, drawn: Sequence[Drawn], axis: int) -> Pla
     except ValueError:
         return min(labels, key=lambda one: abs(one.place[axis] - mark.place[axis])).item["text"]
     (start, low), (end, high) = scale[0], scale[-1]
-    if start == end:  # all values of the axis are one
-        return low
+    if start == end:  # all values of the axis are one, and its only label is a rounded number
+        return None
     return low + (high - low) * (mark.place[axis] + _CRISP - start) / (end - start)
 
 

@@ -2,7 +2,7 @@
 what prices are learned from.
 
     python pipelines/study.py prices   conf/study/prices.yaml as it is
-    python pipelines/study.py prices 'models=[{family: conv, entry: conv}]' full_size=[] exported=[] folder=/tmp/regions
+    python pipelines/study.py prices 'models=[{family: mlp, entry: mlp}]' 'full_size=[]' 'exported=[]' folder=/tmp/own
 
 Regions and graphs go to data/regions with a data sheet, beside what was measured before, of which the first round
 replaces that of the same models on this processor, figures to

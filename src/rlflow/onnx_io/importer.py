@@ -180,14 +180,14 @@ class _Importer:
         return computed(proto, operands, self.opset) if refs and len(operands) == len(refs) else None
 
     def _chosen(self, proto: onnx.NodeProto) -> np.ndarray | None:
-        """Return the node's output, where it is chosen from constants and of a size that may be stored."""
+        """Return the node's output, where it is chosen from constants, and neither it nor they are large."""
         if not self._is_standard(proto) or not chooses(proto):
             return None
         refs = {name: self.values.operand(name, proto) for name in proto.input if name}
         if not refs or not all(ref is not None and self.values.nodes[ref.node].constant for ref in refs.values()):
             return None
-        (tensor_type,) = self._opaque_types(proto)
-        if tensor_type is None or not tensor_type.is_static or tensor_type.elements > MOST_CHOSEN:
+        types = (*map(self.values.type_of, refs.values()), *self._opaque_types(proto))
+        if not all(t is not None and t.is_static and t.elements <= MOST_CHOSEN for t in types):
             return None
         operands = {name: array for name, ref in refs.items() if (array := self.values.known(ref)) is not None}
         return by_reference(proto, operands, self.opset) if len(operands) == len(refs) else None

@@ -142,6 +142,7 @@ def test_what_would_fill_the_memory_is_not_computed(
 
 
 _TABLE, _ROWS = np.arange(-12.0, 12.0, dtype=np.float32).reshape(4, 6), np.array([[3, 0, 2, 1, 1, 0]])
+_TABLE[0] = np.nan, -0.0, 0.0, np.inf, -np.inf, 1e-42
 CHOOSING: dict[str, tuple[list[np.ndarray], dict]] = {
     "Abs": ([_TABLE], {}),
     "Sign": ([_TABLE], {}),

@@ -74,6 +74,7 @@ def written(folder: Path, architectures: Sequence[Architecture], exporter: str) 
         path = folder / f"{architecture.name}_{exporter}.onnx"
         try:
             if not path.exists():
+                _LOGGER.info("exporting %s", path.name)
                 save_model(EXPORTERS[exporter](architecture).model, path)
         except RefusedError as error:
             _LOGGER.info("%s refuses %s: %s", exporter, architecture.name, str(error).splitlines()[0])
@@ -92,4 +93,6 @@ def _exported(architecture: Architecture) -> Export:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    if len(sys.argv) < 2:
+        sys.exit("name the folder that the models are written to")
     main(Path(sys.argv[1]), sys.argv[2:])

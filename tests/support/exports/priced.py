@@ -113,5 +113,7 @@ TRACED: tuple[Architecture, ...] = (
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    if len(sys.argv) < 2:
+        sys.exit("name the folder that the models are written to")
     for kind, architectures in {"script": SCRIPTED, "dynamo": TRACED}.items():
         written(Path(sys.argv[1]), architectures, kind)

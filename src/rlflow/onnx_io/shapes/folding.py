@@ -59,7 +59,7 @@ def _is_arithmetic(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) ->
 
 
 def _makes_few(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> bool:
-    """Return True if few numbers come out, also of operators that are told how many; too many would fill the memory."""
+    """Return True if the result is small, even where an operand sets its size; a large one would fill the memory."""
     elements = TRAITS.get(proto.op_type, NO_TRAITS).elements
     if elements is None:
         return True
