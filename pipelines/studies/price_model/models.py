@@ -5,13 +5,16 @@
 Beside the prediction stand three ways to have a price without a clock: the roofline that ships as the cost model
 "analytic", the fitted physics without trees, and the time of the most similar measured region.
 
-Invariant: no region that occurs in a graph of the family is among those that are learned from.
+A processor that prices are not learned on is judged, too, by the prices of the one that stands in for it.
+
+Invariant: no region that occurs in a graph of the family is among those that are learned from, and no time that was
+measured on a processor with a stand-in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,10 +34,17 @@ Where = tuple[str, str, float]
 
 @dataclass(frozen=True)
 class Gathered:
-    """Everything measured: the features of regions by signature, and the graphs that they occur in."""
+    """Everything measured: the features of regions by signature, and the graphs that they occur in.
+
+    `stand_ins` names, for each processor that prices are not learned on, the one by whose prices it is judged.
+    """
 
     regions: Mapping[str, Features]
     graphs: Sequence[GraphRecord]
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+
+    def learned_from(self) -> list[GraphRecord]:
+        return [graph for graph in self.graphs if graph.processor not in self.stand_ins]
 
 
 def left_out(
@@ -48,9 +58,11 @@ def left_out(
             on_progress(number / len(families), family)
         held = [graph for graph in gathered.graphs if graph.family == family]
         signatures = {signature for graph in held for signature in graph.regions}
-        others = (graph for graph in gathered.graphs if graph.family != family)
+        others = (graph for graph in gathered.learned_from() if graph.family != family)
         known = [e for e in examples_of(gathered.regions, others) if e.signature not in signatures]
-        for (model, processor), of_family in judged(gathered.regions, held, learned(known).model(), known).items():
+        for (model, processor), of_family in judged(
+            replace(gathered, graphs=held), learned(known).model(), known
+        ).items():
             found.setdefault((model, processor), {})[family] = of_family
     models: dict[str, Any] = {}
     for (model, processor), by_family in found.items():
@@ -58,18 +70,22 @@ def left_out(
             "all": figures(pooled(by_family.values())),
             "families": {family: figures(errors) for family, errors in by_family.items()},
         }
-    return {"regions": len(gathered.regions), "graphs": len(gathered.graphs), "models": models}
+    return {
+        "stand_ins": dict(gathered.stand_ins),
+        "regions": len(gathered.regions),
+        "graphs": len(gathered.graphs),
+        "models": models,
+    }
 
 
-def judged(
-    regions: Mapping[str, Features], held: Sequence[GraphRecord], model: PriceModel, known: Sequence[Example]
-) -> dict[tuple[str, str], Errors]:
+def judged(held: Gathered, model: PriceModel, known: Sequence[Example]) -> dict[tuple[str, str], Errors]:
     """Return the errors of every model on graphs that it has not learned from, by its name and the processor."""
-    examples = list(examples_of(regions, held))
     found: dict[tuple[str, str], Errors] = {}
-    for name, prices in _predictions(model, known, examples).items():
-        for processor in sorted({graph.processor for graph in held}):
-            graphs = [graph for graph in held if graph.processor == processor]
+    for processor in sorted({graph.processor for graph in held.graphs}):
+        priced_as = held.stand_ins.get(processor, processor)
+        graphs = [replace(graph, processor=priced_as) for graph in held.graphs if graph.processor == processor]
+        examples = list(examples_of(held.regions, graphs))
+        for name, prices in _predictions(model, known, examples).items():
             found[name, processor] = errors(graphs, _price(prices), _view_price(model.description))
     return found
 

@@ -3,7 +3,8 @@
     python pipelines/study.py price_model
 
 Reads what `make study NAME=prices` has gathered. Writes the two files of the model into the library, and its accuracy
-beside three baselines to data/results/price_model/metrics.json. The same regions give the same files, byte for byte.
+beside three baselines to data/results/price_model/metrics.json, on processors that it has never seen as well. The same
+regions give the same files, byte for byte.
 """
 
 import json
@@ -22,6 +23,7 @@ from tracking.run import numbers
 
 from rlflow.cli.progress import progress_bar
 from rlflow.cost.border_reorders import ReorderConfig
+from rlflow.cost.predicted.cost import nearest
 from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import TREES, Steps, save
@@ -46,6 +48,7 @@ def main(config: DictConfig) -> None:
         gathered = Gathered(
             {record.signature: reader.features(record.graph, record.graph.order) for record in records},
             tuple(read_graphs(Path(settings["graphs"]))),
+            stand_ins(settings["processors"], settings["unseen"]),
         )
         log.info("%d measured regions, %d graphs", len(gathered.regions), len(gathered.graphs))
         learned = partial(
@@ -60,13 +63,22 @@ def main(config: DictConfig) -> None:
             results = left_out(gathered, learned, on_progress)
 
         folder = Path(settings["model"])
-        model = learned(list(examples_of(gathered.regions, gathered.graphs)))
-        accuracy = {name: of["all"] for name, of in results["models"]["predicted"].items()}
+        model = learned(list(examples_of(gathered.regions, gathered.learned_from())))
+        predicted = results["models"]["predicted"].items()
+        accuracy = {name: of["all"] for name, of in predicted if name not in gathered.stand_ins}
         save(folder, model.with_accuracy(accuracy).description, model.forest.trees, model.forest.base)
         results["trees_bytes"] = (folder / TREES).stat().st_size
         write_results(RESULTS, PriceModel, results)
         run.log(0, numbers(results))
         run.artifact(RESULTS)
+
+
+def stand_ins(processors: Mapping[str, Any], unseen: Mapping[str, Any]) -> dict[str, str]:
+    """Return the processor of the settings whose prices the product would take on each unseen one."""
+    return {
+        name: nearest({known: of["traits"] for known, of in processors.items()}, of["traits"])
+        for name, of in unseen.items()
+    }
 
 
 def machines(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlflow.cost.base import CostContext
@@ -127,20 +127,20 @@ class PredictedCost(RegionCost):
 def _processor(model: PriceModel, name: str | None) -> Processor:
     known = model.description.processors
     if name == HERE:
-        return _nearest(list(known.values()), processor_traits())
+        name = nearest({known_as: processor.traits for known_as, processor in known.items()}, processor_traits())
     name = name or model.description.reference
     if name not in known:
         raise InputError(f"the price model knows no processor {name!r}: choose {HERE} or one of {', '.join(known)}")
     return known[name]
 
 
-def _nearest(known: Sequence[Processor], traits: Mapping[str, float]) -> Processor:
+def nearest(known: Mapping[str, Mapping[str, float]], traits: Mapping[str, float]) -> str:
     """Return the processor whose traits differ least: caches by their doublings, instructions by more than those."""
 
-    def distance(processor: Processor) -> float:
-        ratios = (processor.traits[name] / traits[name] for name in ("l2_mb", "cache_mb"))
-        doublings = sum(abs(math.log2(ratio)) for ratio in ratios)
-        return doublings + sum(_OTHER_INSTRUCTIONS * abs(processor.traits[n] - traits[n]) for n in ("avx512", "amx"))
+    def distance(name: str) -> float:
+        own = known[name]
+        doublings = sum(abs(math.log2(own[cache] / traits[cache])) for cache in ("l2_mb", "cache_mb"))
+        return doublings + sum(_OTHER_INSTRUCTIONS * abs(own[n] - traits[n]) for n in ("avx512", "amx"))
 
     return min(known, key=distance)
 

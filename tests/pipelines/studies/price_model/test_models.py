@@ -1,5 +1,7 @@
 """Models judged on families that they have not learned from: a known law is found, and leaks would show."""
 
+from dataclasses import replace
+
 import pytest
 from studies.price_model.documents import PriceModel
 from studies.price_model.models import Gathered, left_out
@@ -82,3 +84,29 @@ def test_no_region_of_a_family_is_learned_from_when_it_is_judged(gathered) -> No
 
 def test_the_same_regions_give_the_same_figures(gathered, results) -> None:
     assert left_out(gathered, learned) == results
+
+
+def test_a_processor_that_was_not_seen_is_judged_by_the_prices_of_its_stand_in(gathered, results) -> None:
+    """Half as fast in all: prices are half of the truth, signs and order are right. Nothing is learned of its times."""
+    slow = [
+        replace(
+            graph,
+            processor="slow",
+            regions={signature: RegionTime(time.times, 2 * time.ms) for signature, time in graph.regions.items()},
+            ms=2 * graph.ms,
+        )
+        for graph in gathered.graphs
+    ]
+    asked = []
+
+    def watched(known: list[Example]) -> Learned:
+        asked.extend(known)
+        return learned(known)
+
+    found = left_out(Gathered(gathered.regions, [*gathered.graphs, *slow], {"slow": "drawn"}), watched)
+    assert {example.processor for example in asked} == {"drawn"}
+    of = found["models"]["predicted"]
+    assert of["drawn"] == results["models"]["predicted"]["drawn"]
+    assert of["slow"]["all"]["graphs"]["median"] == pytest.approx(0.5, abs=0.02)
+    assert of["slow"]["all"]["changes"]["sign"] == 1.0
+    assert of["slow"]["all"]["ranks"]["median"] == 1.0

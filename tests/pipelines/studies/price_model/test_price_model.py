@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from omegaconf import DictConfig, OmegaConf
-from studies.price_model.price_model import machines
+from studies.price_model.price_model import machines, stand_ins
 from support.cost_graphs import SMALL_BERT
 from support.price_models import PACES, examples, regions_of
 from support.study_settings import study_settings
@@ -28,6 +28,20 @@ def config(repository: Path) -> DictConfig:
 def test_the_settings_are_those_of_the_library(config: DictConfig) -> None:
     assert LearningConfig(**config.learning) == LearningConfig()
     assert config.reference in machines(OmegaConf.to_container(config.processors), config.views_mb, ())
+
+
+def test_the_processor_most_like_an_unseen_one_stands_in_for_it() -> None:
+    """Instructions count for more than caches: a large cache alone does not make an AMD of an Intel."""
+    known = {
+        "small, without AMX": {"traits": {"l2_mb": 1.0, "cache_mb": 32.0, "avx512": 1.0, "amx": 0.0}},
+        "large, with AMX": {"traits": {"l2_mb": 2.0, "cache_mb": 120.0, "avx512": 1.0, "amx": 1.0}},
+    }
+    unseen = {
+        "huge, with AMX": {"traits": {"l2_mb": 2.0, "cache_mb": 300.0, "avx512": 1.0, "amx": 1.0}},
+        "large, without AMX": {"traits": {"l2_mb": 1.0, "cache_mb": 120.0, "avx512": 1.0, "amx": 0.0}},
+    }
+    found = stand_ins(known, unseen)
+    assert found == {"huge, with AMX": "large, with AMX", "large, without AMX": "small, without AMX"}
 
 
 def test_a_view_takes_what_neither_regions_nor_reorders_take(config: DictConfig) -> None:
