@@ -73,8 +73,8 @@ class Models(Document):
 class PriceModel(Document):
     """Accuracy of prices on a family of models that they were not learned from.
 
-    On its regions and graphs; over all families, and by family. Baselines are rows beside the prediction. On a processor
-    that `stand_ins` names, prices are those of another one, at that one's pace.
+    On its regions and graphs; over all families, and by family. Baselines are rows beside the prediction. On a
+    processor that `stand_ins` names, prices are those of another one, at that one's pace.
     """
 
     stand_ins: dict[str, str]
