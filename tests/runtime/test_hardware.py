@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import onnxruntime as ort
 
-from rlflow.runtime.hardware import fingerprint, processor_name, processor_traits
+from rlflow.runtime.hardware import fingerprint, machine_name, processor_name, processor_of, processor_traits
 
 
 def test_the_fingerprint_is_stable_and_names_this_machine():
@@ -30,7 +30,14 @@ def test_every_field_changes_the_key():
 def test_a_processor_has_a_name_without_spaces_and_traits_that_can_be_compared():
     """By doublings: no cache is of no size, whatever a virtual machine says."""
     assert re.fullmatch(r"[a-z0-9.]+(-[a-z0-9.]+)*", processor_name())
-    traits = processor_traits()
-    assert {*traits} == {"l2_mb", "cache_mb", "avx512", "amx"}
-    assert min(traits["l2_mb"], traits["cache_mb"]) > 0
+    traits = processor_traits(2)
+    assert {*traits} == {"l2_mb", "cache_mb", "avx512", "amx", "threads", "bandwidth_gb_s"}
+    assert min(traits["l2_mb"], traits["cache_mb"], traits["bandwidth_gb_s"]) > 0
+    assert traits["threads"] == 2.0
     assert {traits["avx512"], traits["amx"]} <= {0.0, 1.0}
+
+
+def test_with_several_threads_a_machine_has_another_name_and_the_same_processor():
+    names = [machine_name(threads) for threads in (1, 2, 4)]
+    assert len(set(names)) == 3
+    assert {processor_of(name) for name in names} == {processor_name()} == {names[0]}

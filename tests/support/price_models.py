@@ -18,7 +18,7 @@ from rlflow.onnx_io.tree_ensemble import Tree
 PACES = dict.fromkeys(TERMS, 0.003)
 """Milliseconds for one unit of each term: nothing that any machine has."""
 
-TRAITS = {"l2_mb": 1.0, "cache_mb": 32.0, "avx512": 1.0, "amx": 0.0}
+TRAITS = {"l2_mb": 1.0, "cache_mb": 32.0, "avx512": 1.0, "amx": 0.0, "threads": 1.0, "bandwidth_gb_s": 14.0}
 PROCESSOR = Processor(TRAITS, PACES, view_ms=((10.0, 0.0004), (1000.0, 0.004)), reorders=ReorderConfig())
 PLACE = Place.of(PROCESSOR, None)
 """In a model of which it is not known how many weights it has: they are cold."""

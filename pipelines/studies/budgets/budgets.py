@@ -4,10 +4,11 @@
     python pipelines/study.py budgets 'graphs=[bert]' 'budgets_s=[15]'                     a part of it
     python pipelines/study.py budgets exports=FOLDER                      besides, every .onnx file of a folder
     python pipelines/study.py budgets 'long_models=[bert,vit]'            these with ten minutes, too
+    python pipelines/study.py budgets busy_loops=1                        beside a busy loop
 
-The figures go to data/results/budgets/metrics.json. A run that has ended is kept until all have, so that a study which
-was killed goes on where it was, even with other graphs or budgets. One run at a time, on an otherwise quiet machine,
-since everything is timed.
+The figures go to data/results/budgets/metrics.json, and to busy.json those of runs beside busy loops. A run that has
+ended is kept until all have, so that a study which was killed goes on where it was, even with other graphs or budgets.
+One run at a time, on an otherwise quiet machine, since everything is timed.
 """
 
 from collections.abc import Mapping
@@ -31,14 +32,15 @@ RESULTS = Path("data/results/budgets")
 @study_program("budgets")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    timed = partial(run_command, afterwards=Afterwards(**settings["afterwards"]))
-    lasting = {name: settings[name] for name in ("exports", "afterwards")}
+    busy_loops = settings["busy_loops"]
+    timed = partial(run_command, afterwards=Afterwards(**settings["afterwards"]), busy_loops=busy_loops)
+    lasting = {name: settings[name] for name in ("exports", "afterwards", "busy_loops")}
     with open_study("budgets", settings, lasting=lasting) as study:
         models = _models(settings, options_of("budgets"), study.folder)
         if runs := study.rows(_commands(models, settings), timed, _told):
             document = summary(nested(runs), Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
             study.run.log(0, numbers({"budgets": document["budgets"]}))
-            write_results(RESULTS / "metrics.json", Budgets, document)
+            write_results(RESULTS / ("busy.json" if busy_loops else "metrics.json"), Budgets, document)
             study.run.artifact(RESULTS)
 
 

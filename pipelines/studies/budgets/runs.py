@@ -28,6 +28,7 @@ from rlflow.errors import RLFlowError
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.timing.latency import compare_latency, countdown
 from rlflow.schemas.figures import Figure
+from studies.busy_loops import beside_busy_loops
 from studies.figures import MeasuredRatio
 
 Run = dict[str, Any]
@@ -70,11 +71,15 @@ class Command(NamedTuple):
     budget_s: float
 
 
-def run_command(command: Command, afterwards: Afterwards = Afterwards()) -> Run:
-    """Return the figures of `optimise_by_command` and of what it delivered, and throw the model away."""
+def run_command(command: Command, afterwards: Afterwards = Afterwards(), busy_loops: int = 0) -> Run:
+    """Return the figures of `optimise_by_command` and of what it delivered, and throw the model away.
+
+    The command runs beside so many busy loops, what it delivered without them.
+    """
     with scratch_folder() as folder:
         output = folder / "out.onnx"
-        report, wall_time_s = optimise_by_command(command.model, output, command.budget_s)
+        with beside_busy_loops(busy_loops):
+            report, wall_time_s = optimise_by_command(command.model, output, command.budget_s)
         row = _row(report, wall_time_s, command.budget_s)
         beside = _run_beside(command.model, output, afterwards) if _is_delivered(row) else None
         return row | {"afterwards": beside}

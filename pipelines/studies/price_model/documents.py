@@ -70,16 +70,25 @@ class Models(Document):
     analytic: ByProcessor
 
 
+class Unseen(Document):
+    """The ways to price, each by the processor that is left out."""
+
+    predicted: dict[str, Accuracy]
+    nearest: dict[str, Accuracy]
+    physics: dict[str, Accuracy]
+    analytic: dict[str, Accuracy]
+
+
 class PriceModel(Document):
     """Accuracy of prices on a family of models that they were not learned from.
 
-    On its regions and graphs; over all families, and by family. Baselines are rows beside the prediction. On a
-    processor that `stand_ins` names, prices are those of another one, at that one's pace.
+    On its regions and graphs; over all families, and by family. Baselines are rows beside the prediction. `unseen` is
+    the accuracy of a stand-in's prices, where nothing was learned on the processor itself.
     """
 
     stand_ins: dict[str, str]
-    """The processors that nothing was learned on, with those whose prices the product takes there."""
-
+    """The processors, with those whose prices the product takes where nothing was learned on them."""
+    unseen: Unseen
     regions: Cases
     """Distinct measured regions that the models learn from."""
     graphs: Cases

@@ -1,14 +1,15 @@
-"""The price model and its baselines, each judged on families of models that it has not learned from.
+"""The price model and its baselines, judged on families of models and on processors that they have not learned from.
 
     left_out(gathered, learned)["models"]["predicted"]["AMD EPYC"]["all"]["graphs"]["median"]
+    left_out(gathered, learned)["unseen"]["predicted"]["AMD EPYC"]["graphs"]["median"]
 
 Beside the prediction stand three ways to have a price without a clock: the roofline that ships as the cost model
 "analytic", the fitted physics without trees, and the time of the most similar measured region.
 
-A processor that prices are not learned on is judged, too, by the prices of the one that stands in for it.
+A processor that is left out is judged by the prices of the one that stands in for it.
 
-Invariant: no region that occurs in a graph of the family is among those that are learned from, and no time that was
-measured on a processor with a stand-in.
+Invariant: no region that occurs in a graph of the family is among those that are learned from, and no time of the
+processor that is left out.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rlflow.cost.predicted.price_model import Description, Place, PriceModel, lo
 from rlflow.cost.predicted.training import Example, Learned, examples_of
 from rlflow.cost.region_record import GraphRecord
 from rlflow.method import OnProgress
+from rlflow.runtime.hardware import processor_of
 from studies.price_model.accuracy import Errors, RegionPrice, errors, figures, pooled
 
 Where = tuple[str, str, float]
@@ -36,21 +38,32 @@ Where = tuple[str, str, float]
 class Gathered:
     """Everything measured: the features of regions by signature, and the graphs that they occur in.
 
-    `stand_ins` names, for each processor that prices are not learned on, the one by whose prices it is judged.
+    `stand_ins` names, for each processor, the one by whose prices it is judged where it is left out itself.
     """
 
     regions: Mapping[str, Features]
     graphs: Sequence[GraphRecord]
     stand_ins: Mapping[str, str] = field(default_factory=dict)
 
-    def learned_from(self) -> list[GraphRecord]:
-        return [graph for graph in self.graphs if graph.processor not in self.stand_ins]
-
 
 def left_out(
     gathered: Gathered, learned: Callable[[Sequence[Example]], Learned], on_progress: OnProgress | None = None
 ) -> dict[str, Any]:
-    """Return the accuracy of every model by processor, over all families and by family, as the schema has it."""
+    """Return the accuracy of every model by processor, over all families and by family, as the schema has it; and where
+    the processor is left out.
+    """
+    return {
+        "regions": len(gathered.regions),
+        "graphs": len(gathered.graphs),
+        "models": _families_left_out(replace(gathered, stand_ins={}), learned, on_progress),
+        "stand_ins": dict(gathered.stand_ins),
+        "unseen": _processors_left_out(gathered, learned),
+    }
+
+
+def _families_left_out(
+    gathered: Gathered, learned: Callable[[Sequence[Example]], Learned], on_progress: OnProgress | None
+) -> dict[str, Any]:
     families = sorted({graph.family for graph in gathered.graphs})
     found: dict[tuple[str, str], dict[str, Errors]] = {}
     for number, family in enumerate(families):
@@ -58,7 +71,7 @@ def left_out(
             on_progress(number / len(families), family)
         held = [graph for graph in gathered.graphs if graph.family == family]
         signatures = {signature for graph in held for signature in graph.regions}
-        others = (graph for graph in gathered.learned_from() if graph.family != family)
+        others = (graph for graph in gathered.graphs if graph.family != family)
         known = [e for e in examples_of(gathered.regions, others) if e.signature not in signatures]
         for (model, processor), of_family in judged(
             replace(gathered, graphs=held), learned(known).model(), known
@@ -70,12 +83,19 @@ def left_out(
             "all": figures(pooled(by_family.values())),
             "families": {family: figures(errors) for family, errors in by_family.items()},
         }
-    return {
-        "stand_ins": dict(gathered.stand_ins),
-        "regions": len(gathered.regions),
-        "graphs": len(gathered.graphs),
-        "models": models,
-    }
+    return models
+
+
+def _processors_left_out(gathered: Gathered, learned: Callable[[Sequence[Example]], Learned]) -> dict[str, Any]:
+    """Leave out a processor whole: with one thread or several, it is the same."""
+    models: dict[str, Any] = {}
+    for left in sorted({processor_of(machine) for machine in gathered.stand_ins}):
+        others = (graph for graph in gathered.graphs if processor_of(graph.processor) != left)
+        known = list(examples_of(gathered.regions, others))
+        held = replace(gathered, graphs=[g for g in gathered.graphs if processor_of(g.processor) == left])
+        for (model, processor), found in judged(held, learned(known).model(), known).items():
+            models.setdefault(model, {})[processor] = figures(found)
+    return models
 
 
 def judged(held: Gathered, model: PriceModel, known: Sequence[Example]) -> dict[tuple[str, str], Errors]:

@@ -3,13 +3,13 @@
     python pipelines/study.py price_model
 
 Reads what `make study NAME=prices` has gathered. Writes the two files of the model into the library, and its accuracy
-beside three baselines to data/results/price_model/metrics.json, on processors that it has never seen as well. The same
+beside three baselines to data/results/price_model/metrics.json; with each processor left out as well. The same
 regions give the same files, byte for byte.
 """
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -27,9 +27,10 @@ from rlflow.cost.predicted.cost import nearest
 from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import TREES, Steps, save
-from rlflow.cost.predicted.training import Forest, LearningConfig, Machine, Table, examples_of, learn
+from rlflow.cost.predicted.training import Example, Forest, Learned, LearningConfig, Machine, Table, examples_of, learn
 from rlflow.cost.region_record import GraphRecord, read_graphs, read_records
 from rlflow.onnx_io.tree_ensemble import Tree
+from rlflow.runtime.hardware import processor_of
 from studies.price_model.documents import PriceModel
 from studies.price_model.models import Gathered, left_out
 from studies.program import study_program, study_run
@@ -48,24 +49,23 @@ def main(config: DictConfig) -> None:
         gathered = Gathered(
             {record.signature: reader.features(record.graph, record.graph.order) for record in records},
             tuple(read_graphs(Path(settings["graphs"]))),
-            stand_ins(settings["processors"], settings["unseen"]),
+            stand_ins(settings["processors"]),
         )
         log.info("%d measured regions, %d graphs", len(gathered.regions), len(gathered.graphs))
+        known = machines(settings["processors"], settings["views_mb"], gathered.graphs)
         learned = partial(
             learn,
-            machines=machines(settings["processors"], settings["views_mb"], gathered.graphs),
             reference=settings["reference"],
             noise=Noise(**settings["noise"]),
             config=LearningConfig(**settings["learning"]),
             fit_trees=partial(boosted, settings=settings["trees"], seed=settings["seed"]),
         )
         with progress_bar("families left out") as on_progress:
-            results = left_out(gathered, learned, on_progress)
+            results = left_out(gathered, partial(_of_those_measured, known, learned), on_progress)
 
         folder = Path(settings["model"])
-        model = learned(list(examples_of(gathered.regions, gathered.learned_from())))
-        predicted = results["models"]["predicted"].items()
-        accuracy = {name: of["all"] for name, of in predicted if name not in gathered.stand_ins}
+        model = learned(list(examples_of(gathered.regions, gathered.graphs)), known)
+        accuracy = {name: of["all"] for name, of in results["models"]["predicted"].items()}
         save(folder, model.with_accuracy(accuracy).description, model.forest.trees, model.forest.base)
         results["trees_bytes"] = (folder / TREES).stat().st_size
         write_results(RESULTS, PriceModel, results)
@@ -73,12 +73,24 @@ def main(config: DictConfig) -> None:
         run.artifact(RESULTS)
 
 
-def stand_ins(processors: Mapping[str, Any], unseen: Mapping[str, Any]) -> dict[str, str]:
-    """Return the processor of the settings whose prices the product would take on each unseen one."""
-    return {
-        name: nearest({known: of["traits"] for known, of in processors.items()}, of["traits"])
-        for name, of in unseen.items()
-    }
+def _of_those_measured(
+    known: Mapping[str, Machine], learned: Callable[..., Learned], examples: Sequence[Example]
+) -> Learned:
+    """Learn without the machines of which there are no examples, as they are left out."""
+    measured = {example.processor for example in examples}
+    return learned(examples, {name: machine for name, machine in known.items() if name in measured})
+
+
+def stand_ins(processors: Mapping[str, Any]) -> dict[str, str]:
+    """Return, for each processor of the settings, the one whose prices the product would take if it knew no times of
+    it.
+    """
+    traits = {name: of["traits"] for name, of in processors.items()}
+
+    def others(name: str) -> dict[str, Mapping[str, float]]:
+        return {other: own for other, own in traits.items() if processor_of(other) != processor_of(name)}
+
+    return {name: nearest(others(name), own) for name, own in traits.items() if others(name)}
 
 
 def machines(

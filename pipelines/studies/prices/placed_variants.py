@@ -26,7 +26,7 @@ from rlflow.cost.regions import VIEWS, partition
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import to_onnx
-from rlflow.runtime.hardware import processor_name
+from rlflow.runtime.hardware import machine_name
 from rlflow.runtime.profile import ProfileConfig
 from rlflow.runtime.timing.latency import compare_latency, countdown
 from rlflow.runtime.timing.pace import pace_ms
@@ -40,13 +40,15 @@ log = logging.getLogger(__name__)
 class MeasuringConfig:
     """The ways in which graphs are made and run.
 
-    A machine is slow while its probe takes `slow_pace` times as long as at best. Then a graph is run again, after a
-    wait, up to `attempts` times. What the price model predicts to be faster by a hundredth runs beside the original as
-    well, in up to `rounds` rounds, as many as fit into `rounds_s`.
+    Each graph runs with sessions of so many `threads`, one number after the other. A machine is slow while its probe
+    takes `slow_pace` times as long as at best. Then a graph is run again, after a wait, up to `attempts` times. If the
+    price model predicts it to be faster by a hundredth, it runs beside the original as well, in up to `rounds` rounds,
+    as many as fit into `rounds_s`.
     """
 
     variants: VariantsConfig
     profile: ProfileConfig
+    threads: tuple[int, ...] = (1,)
     slow_pace: float = 1.1
     attempts: int = 5
     wait_s: float = 3.0
@@ -73,40 +75,42 @@ def placed_variants(configuration: Configuration, config: MeasuringConfig) -> di
     """Run the variants of a model. A graph that cannot be written or run is left out, and counted by the reason."""
     found = PlacedVariants()
     cost_model = PredictedCost(load(), PredictedConfig(HERE))
-    best_ms = min(pace_ms(config.profile.threads) for _ in range(config.attempts))
+    best_ms = {threads: min(pace_ms(threads) for _ in range(config.attempts)) for threads in config.threads}
     original = configuration.graph()
     for name, graph in variants(original, config.variants, config.seed):
         told = cost_model.runtime_ms(original) / cost_model.runtime_ms(graph)
-        try:
-            placed = _placed_while_quiet(graph, config, best_ms)
-            faster = _faster(original, graph, config) if told >= CLAIMED else None
-        except RLFlowError as error:
-            reason = str(error).split(":")[0][:100]
-            found.left_out[reason] = found.left_out.get(reason, 0) + 1
-            continue
-        found.shared_ms += placed.shared_us / 1e3
-        record = _recorded(found.regions, graph, placed, name, configuration)
-        found.graphs.append(replace(record, faster=faster, told=round(told, 4)).to_json())
+        for threads in config.threads:
+            try:
+                placed = _placed_while_quiet(graph, config, threads, best_ms[threads])
+                faster = _faster(original, graph, config, threads) if told >= CLAIMED else None
+            except RLFlowError as error:
+                reason = str(error).split(":")[0][:100]
+                found.left_out[reason] = found.left_out.get(reason, 0) + 1
+                continue
+            found.shared_ms += placed.shared_us / 1e3
+            record = _recorded(found.regions, graph, placed, name, configuration, threads)
+            found.graphs.append(replace(record, faster=faster, told=round(told, 4)).to_json())
     return asdict(found)
 
 
-def _placed_while_quiet(graph: Graph, config: MeasuringConfig, best_ms: float) -> Placed:
+def _placed_while_quiet(graph: Graph, config: MeasuringConfig, threads: int, best_ms: float) -> Placed:
     for _ in range(config.attempts):
-        placed = profiled(graph, config.profile, seed=config.seed).placed(graph, partition(graph))
-        if pace_ms(config.profile.threads) <= config.slow_pace * best_ms:
+        profile = replace(config.profile, threads=threads)
+        placed = profiled(graph, profile, seed=config.seed).placed(graph, partition(graph))
+        if pace_ms(threads) <= config.slow_pace * best_ms:
             return placed
         time.sleep(config.wait_s)
     raise RLFlowError("the machine was slow")
 
 
-def _faster(original: Graph, graph: Graph, config: MeasuringConfig) -> Faster:
+def _faster(original: Graph, graph: Graph, config: MeasuringConfig, threads: int) -> Faster:
     """Return how many times as fast as the original a graph is, by rounds that alternate."""
     models = {"original": to_onnx(original), "variant": to_onnx(graph)}
     times = compare_latency(
         models,
         setting="deployed",
         rounds=config.rounds,
-        threads=config.profile.threads,
+        threads=threads,
         seed=config.seed,
         left_s=countdown(config.rounds_s),
     )
@@ -120,6 +124,7 @@ def _recorded(
     placed: Placed,
     variant: str,
     configuration: Configuration,
+    threads: int,
 ) -> GraphRecord:
     """Return the record of a graph, and add its regions to the `known` ones, but those that no text can hold: their
     time is taken off the graph's.
@@ -143,7 +148,7 @@ def _recorded(
         variant,
         configuration.family,
         configuration.name,
-        processor_name(),
+        machine_name(threads),
         working_set_mb,
         {signature: RegionTime(len(us), round(fmean(us) / 1e3, 5)) for signature, us in times.items()},
         round((placed.model_us - verbatim_us) / 1e3, 5),

@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 @study_program("prices")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    machine = fingerprint(settings["profile"]["threads"])
+    machine = fingerprint(max(settings["measuring"]["threads"]))
     parts = {part: [*_configurations(settings, part)] for part in ("models", "full_size", "exported")}
     with open_study("prices", settings) as study:
         rows: dict[str, Row] = {}
@@ -95,7 +95,7 @@ def _measuring(settings: Any, part: str) -> MeasuringConfig:
     return MeasuringConfig(
         VariantsConfig(**{**ways, "stops": tuple(ways["stops"]), "round": settings["round"]}),
         ProfileConfig(**settings["profile"]),
-        **settings["measuring"],
+        **{**settings["measuring"], "threads": tuple(settings["measuring"]["threads"])},
         seed=settings["seed"],
     )
 

@@ -24,9 +24,9 @@ from tracking.run import numbers
 
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
+from studies.busy_loops import beside_busy_loops
 from studies.program import open_study, study_program
 from studies.repro_study.documents import ReproStudy
-from studies.timing_study.trials import beside_busy_loops
 
 RESULTS = Path("data/results/repro_study/metrics.json")
 COMPOSES = "config"  # the stage that composes conf/, which the study does with its overrides

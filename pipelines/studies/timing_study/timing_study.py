@@ -24,9 +24,10 @@ from rlflow.cli.progress import progress_bar
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.timing.belief import Belief, prior_of
 from rlflow.runtime.timing.sequential import SequentialTest, decisions
+from studies.busy_loops import beside_busy_loops
 from studies.program import study_program, study_run
 from studies.timing_study.documents import Timing
-from studies.timing_study.trials import NOISES, Decide, Trial, beside_busy_loops, figures, simulated, trial
+from studies.timing_study.trials import NOISES, Decide, Trial, figures, simulated, trial
 
 RESULTS = Path("data/results/timing/metrics.json")
 SAME, SLOWER, FASTER = "same_model", "slower_model", "faster_model"

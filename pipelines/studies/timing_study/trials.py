@@ -14,11 +14,8 @@ The invariant: in a group of trials, what is compared and what runs beside it is
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any
@@ -34,7 +31,6 @@ from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.runtime.timing.statistics import beyond_noise, ratio
 
 _FIXED_ROUNDS = 7
-_BUSY_LOOP = "while True: pass"
 Decide = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Returns the decision after every round of logarithms of times of two models, as `Belief.decisions` does."""
 Noise = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
@@ -79,18 +75,6 @@ def _fixed_decision(original: ModelProto, candidate: ModelProto, setting: Settin
     if not beyond_noise(measured):
         return "undecided"
     return "faster" if measured.value > 1 else "slower"
-
-
-@contextmanager
-def beside_busy_loops(count: int) -> Iterator[None]:
-    """Keep so many processes busy with nothing until the end."""
-    loops = [subprocess.Popen([sys.executable, "-c", _BUSY_LOOP]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
 
 
 def figures(trials: Sequence[Trial]) -> dict[str, Any]:

@@ -5,12 +5,14 @@ import json
 import os
 import platform
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
 import onnxruntime as ort
 
+from rlflow.runtime.timing.bandwidth import bandwidth_gb_s
 from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 
 _PROCESSOR_FIELDS = ("model name", "cpu family", "model", "stepping", "cache size")
@@ -56,9 +58,22 @@ def processor_name() -> str:
     return "-".join(re.findall(r"[a-z0-9.]+", text.lower()))
 
 
-def processor_traits() -> dict[str, float]:
-    """Return megabytes of the caches, that of a core (`l2_mb`) and the last one (`cache_mb`), and 1 where a processor
-    has AVX-512 and AMX; outside Linux those of a common one.
+def machine_name(threads: int) -> str:
+    """Return the name of the processor as sessions of so many threads use it: "amd-epyc-25-17-threads-4"."""
+    return processor_name() if threads == 1 else f"{processor_name()}-threads-{threads}"
+
+
+def processor_of(machine: str) -> str:
+    """Return the processor of a machine by its name."""
+    return machine.partition("-threads-")[0]
+
+
+@cache
+def processor_traits(threads: int) -> Mapping[str, float]:
+    """Return the traits of this machine for sessions of so many threads, in about a second.
+
+    They are the megabytes of a core's cache (`l2_mb`) and of the last one (`cache_mb`), 1 where there are AVX-512 and
+    AMX, and what all threads read and write. Outside Linux, caches are those of a common processor.
     """
     sizes = {_read(place / "level"): _read(place / "size") for place in sorted(_CACHES.glob("index*"))}
     last = max(sizes, default="")
@@ -68,6 +83,8 @@ def processor_traits() -> dict[str, float]:
         "cache_mb": _megabytes(sizes.get(last, ""), 32.0),
         "avx512": float("avx512f" in flags),
         "amx": float("amx_tile" in flags),
+        "threads": float(threads),
+        "bandwidth_gb_s": bandwidth_gb_s(threads),
     }
 
 

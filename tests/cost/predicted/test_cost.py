@@ -17,7 +17,7 @@ from rlflow.cost.regions import partition
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.runtime.hardware import processor_traits
+from rlflow.runtime.hardware import machine_name, processor_traits
 from rlflow.runtime.session import SETTINGS
 
 
@@ -98,10 +98,22 @@ def test_prices_are_those_of_a_processor_that_the_model_knows(bert, model) -> No
 
 def test_the_processor_here_is_the_one_most_like_this_machine(model) -> None:
     """Another one has instructions and caches that no machine has."""
-    here = replace(PROCESSOR, traits=processor_traits())
-    other = replace(PROCESSOR, traits={"l2_mb": 512.0, "cache_mb": 1e5, "avx512": 0.5, "amx": 0.5})
+    here = replace(PROCESSOR, traits=processor_traits(1))
+    other = replace(PROCESSOR, traits={**here.traits, "l2_mb": 512.0, "cache_mb": 1e5, "avx512": 0.5, "amx": 0.5})
     both = PriceModel(replace(model.description, processors={"other": other, "drawn": here}), model._trees)
     assert PredictedCost(both, PredictedConfig(processor=HERE)).processor is here
+
+
+def test_a_processor_here_that_is_known_is_asked_for_by_its_name_and_threads(model) -> None:
+    """Its traits in the model are others than the machine tells, as where it shares its caches with other machines."""
+    far_off = replace(PROCESSOR, traits={name: 1e6 for name in PROCESSOR.traits})
+    alike = {"like one": replace(PROCESSOR, traits=processor_traits(1)), machine_name(1): far_off}
+    alike |= {"like two": replace(PROCESSOR, traits=processor_traits(2))}
+    several = PriceModel(replace(model.description, processors=alike), model._trees)
+    chosen = [PredictedCost(several, PredictedConfig(HERE, threads)).processor for threads in (1, 2)]
+    assert chosen == [far_off, alike["like two"]]
+    with pytest.raises(InputError, match="threads is 0"):
+        PredictedConfig(threads=0)
 
 
 def test_dynamic_dimensions_are_priced_at_the_sizes_given(bert, model) -> None:

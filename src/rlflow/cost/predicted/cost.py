@@ -26,11 +26,12 @@ from rlflow.cost.region_cost import RegionCost
 from rlflow.cost.regions import VIEWS, Region
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.runtime.hardware import processor_traits
+from rlflow.runtime.hardware import machine_name, processor_traits
 from rlflow.runtime.session import Setting
 
 _LOGGER = logging.getLogger(__name__)
-_OTHER_INSTRUCTIONS = 4.0  # doublings of a cache
+_BY_DOUBLINGS = ("l2_mb", "cache_mb", "threads", "bandwidth_gb_s")
+_OTHER_INSTRUCTIONS = 4.0  # doublings
 _MANY_REGIONS = 3_000
 """Regions from which on a price model is worth its name."""
 
@@ -39,8 +40,9 @@ _MANY_REGIONS = 3_000
 class PredictedConfig:
     """The machine, the noise of prices, and when a region is far from what the model has learned from.
 
-    - `processor`: the name of one that the model knows, "here" for the one that is most like this machine's, and None
-      for the model's reference, at whose prices experiments are equal everywhere.
+    - `processor`: the name of one that the model knows, "here" for this machine's or the one that is most like it, and
+      None for the model's reference, at whose prices experiments are equal everywhere.
+    - `threads`: those of the sessions that a price is for, where the processor is the one here.
     - `pace`: how many times as long as that processor the machine takes.
     - `noise_share`, `noise_us`: what each changed region adds to the standard error of a change, as a share of its
       price and in microseconds beside. The share is none: the work that a region keeps is in its old price and in its
@@ -53,6 +55,7 @@ class PredictedConfig:
     """
 
     processor: str | None = None
+    threads: int = 1
     pace: float = 1.0
     noise_share: float = 0.0
     noise_us: float = 1.5
@@ -60,6 +63,8 @@ class PredictedConfig:
     far: float = 1.0
 
     def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise InputError(f"threads is {self.threads}; a session has at least 1")
         if not 0 < self.pace < math.inf:
             raise InputError(f"pace must be positive, not {self.pace}")
         for name in ("noise_share", "noise_us", "least_sigmas", "far"):
@@ -83,7 +88,7 @@ class PredictedCost(RegionCost):
         dimensions: Mapping[str, int] | None = None,
     ) -> None:
         self.config = config or PredictedConfig()
-        self.processor = _processor(model, self.config.processor)
+        self.processor = _processor(model, self.config)
         super().__init__(setting, dimensions, self.processor.reorders.at_pace(self.config.pace))
         self.model = model
         self._noise = Noise(self.config.noise_share, self.config.noise_us)
@@ -124,22 +129,27 @@ class PredictedCost(RegionCost):
         return self.model.strangeness(self._reader.features(graph, region)) >= self.config.far
 
 
-def _processor(model: PriceModel, name: str | None) -> Processor:
+def _processor(model: PriceModel, config: PredictedConfig) -> Processor:
     known = model.description.processors
+    name = config.processor or model.description.reference
     if name == HERE:
-        name = nearest({known_as: processor.traits for known_as, processor in known.items()}, processor_traits())
-    name = name or model.description.reference
+        name = machine_name(config.threads)
+        if name not in known:
+            traits = {known_as: processor.traits for known_as, processor in known.items()}
+            name = nearest(traits, processor_traits(config.threads))
     if name not in known:
         raise InputError(f"the price model knows no processor {name!r}: choose {HERE} or one of {', '.join(known)}")
     return known[name]
 
 
 def nearest(known: Mapping[str, Mapping[str, float]], traits: Mapping[str, float]) -> str:
-    """Return the processor whose traits differ least: caches by their doublings, instructions by more than those."""
+    """Return the processor whose traits differ least: caches, threads and bandwidth by their doublings, instructions by
+    more than those.
+    """
 
     def distance(name: str) -> float:
         own = known[name]
-        doublings = sum(abs(math.log2(own[cache] / traits[cache])) for cache in ("l2_mb", "cache_mb"))
+        doublings = sum(abs(math.log2(own[trait] / traits[trait])) for trait in _BY_DOUBLINGS)
         return doublings + sum(_OTHER_INSTRUCTIONS * abs(own[n] - traits[n]) for n in ("avx512", "amx"))
 
     return min(known, key=distance)

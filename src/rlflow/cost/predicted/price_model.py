@@ -37,7 +37,7 @@ from rlflow.onnx_io.saving import save_model
 from rlflow.onnx_io.tree_ensemble import Tree, tree_ensemble
 from rlflow.runtime.session import Session, open_session, run
 
-VERSION = 5  # of the features and terms; raised whenever these mean something else
+VERSION = 6  # of the features and terms; raised whenever these mean something else
 DESCRIPTION, TREES = "price_model.json", "price_model.onnx"
 _SMALL_MS = 0.001  # is added to both sides of a ratio: below it, differences are noise
 _DIGITS = 6  # of milliseconds: a price is rounded to nanoseconds
@@ -45,7 +45,7 @@ _DIGITS = 6  # of milliseconds: a price is rounded to nanoseconds
 
 _COLD_MB = 1e3
 """Megabytes that no cache holds: of a model of which it is not known how many a run touches."""
-_TRAITS = ("l2_mb", "cache_mb", "avx512", "amx")
+_TRAITS = ("l2_mb", "cache_mb", "avx512", "amx", "threads", "bandwidth_gb_s")
 
 Steps = Sequence[tuple[float, float]]
 """Milliseconds up to so many megabytes: (megabytes, milliseconds), which ascend by megabytes."""
@@ -53,9 +53,10 @@ Steps = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Processor:
-    """A processor that prices were learned on.
+    """A processor that prices were learned on, as sessions of so many threads use it.
 
-    - `traits`: megabytes of the cache of a core and of the last one, and instructions, by the names of `_TRAITS`.
+    - `traits`: megabytes of the cache of a core and of the last one, instructions, threads and bandwidth, by the names
+      of `_TRAITS`.
     - `physics`: milliseconds for one unit of each term.
     - `view_ms`: milliseconds of a region of mere views, in models whose runs touch up to so many megabytes; the last
       step holds for larger ones as well. A view does no work, but its code and its shapes have left the caches by then.

@@ -51,7 +51,7 @@ def test_the_configuration_has_every_setting_of_its_dataclasses(config: DictConf
     settings = OmegaConf.to_container(config, resolve=True)
     given = {**settings["measuring"], "variants": 0, "profile": 0, "seed": 0}
     assert {*given} == {field.name for field in fields(MeasuringConfig)}
-    assert {*settings["profile"]} == {field.name for field in fields(ProfileConfig)}
+    assert {*settings["profile"], "threads"} == {field.name for field in fields(ProfileConfig)}
     for ways in settings["variants"].values():
         assert {*ways, "round"} == {field.name for field in fields(VariantsConfig)}
 

@@ -3,10 +3,10 @@
 import numpy as np
 import psutil
 import pytest
+from studies.busy_loops import beside_busy_loops
 from studies.timing_study.trials import (
     NOISES,
     Trial,
-    beside_busy_loops,
     figures,
     first_decisions,
     simulated,
