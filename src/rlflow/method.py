@@ -331,7 +331,11 @@ class Workspace:
         for action, match in self.evaluator.foreseen(state.graph, places, self.ledger.deadline):
             if self.is_out_of_time:
                 return
-            yield Option(action, match, self.evaluator.runtime_after_ms(state.graph, match))
+            yield self.option(state, action, match)
+
+    def option(self, state: State, action: Location, match: Match) -> Option:
+        """Price one rewrite of a graph."""
+        return Option(action, match, self.evaluator.runtime_after_ms(state.graph, match))
 
     def take(self, state: State, option: Option) -> State:
         """Carry out a rewrite that was priced."""

@@ -20,6 +20,7 @@ from rlflow.cost.base import LocalCostModel
 from rlflow.cost.remembered_changes import RememberedChanges
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
+from rlflow.rules.matching.rewriter import Rewriter
 
 MODELS = {
     "analytic": AnalyticCost,
@@ -76,6 +77,40 @@ def test_remembered_prices_are_those_of_the_graphs(name, kind):
     walk = walked(name, kind, walks=2, steps=5)
     assert not walk.mispriced
     assert 0 < walk.carried_out < 0.7 * walk.prices
+
+
+class LookingRewriter(Rewriter):
+    """A rewriter that counts the matches whose surroundings were looked at."""
+
+    looked = 0
+
+    def edit(self, graph, match):
+        self.looked += 1
+        return super().edit(graph, match)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_what_is_known_is_handed_on_past_graphs_that_are_hardly_looked_at(kind):
+    """On a walk of six rewrites all are priced at both ends, and one on each graph between. Not vacuous: of those at
+    the end, few are looked at again.
+    """
+    graph, rng = from_onnx(zoo.build("bert", **{**SMALL["bert"], "layers": 8})), random.Random(0)
+    rewriter = LookingRewriter(REWRITER.rules)
+    truth, changes = MODELS[kind](), RememberedChanges(MODELS[kind](), rewriter)
+
+    def carry_out(graph, match, price):
+        return price(REWRITER.apply(graph, match))
+
+    graphs = [graph]
+    for step in range(7):
+        found = [match for matches in rewriter.matches(graphs[-1]) for match in matches]
+        rewriter.looked = 0
+        for match in found if step in (0, 6) else found[:1]:
+            price = changes.runtime_after_ms(graphs[-1], match, carry_out)
+            if step or match in found[::10]:
+                assert price == truth.runtime_ms(REWRITER.apply(graphs[-1], match))
+        assert (rewriter.looked == len(found)) if step == 0 else (rewriter.looked < 0.7 * len(found))
+        graphs.append(rewriter.apply(graphs[-1], rng.choice(found)))
 
 
 @pytest.mark.exhaustive

@@ -46,8 +46,8 @@ class _Known(NamedTuple):
 class _Outlook:
     """The rewrites of one graph that were priced so far.
 
-    `before` are those of its parent, of which those near the nodes `disturbed` no longer hold. `seen` are the
-    surroundings of those that are about to be priced.
+    `before` are those of a graph before it, mostly its parent, of which those near the nodes `disturbed` since then no
+    longer hold. `seen` are the surroundings of those that are about to be priced.
     """
 
     exact_ms: Exact
@@ -57,9 +57,20 @@ class _Outlook:
     seen: dict[Match, Surroundings] = field(default_factory=dict)
 
     def inherited(self, match: Match) -> _Known | None:
-        """Return what was known of the match in the parent, if nothing around it has changed."""
+        """Return what was known of the match before, if nothing around it has changed."""
         known = self.before.get(match)
         return known if known is not None and self.disturbed.isdisjoint(known.nodes) else None
+
+    def after(self, exact_ms: Exact, disturbed: Set[int]) -> _Outlook:
+        """Return the outlook from a graph that comes from this one by a rewrite.
+
+        A search that carries out one rewrite after another looks at few of the graphs on the way: what is known of the
+        last one that it has looked at is handed on.
+        """
+        if len(self.known) >= len(self.before):
+            return _Outlook(exact_ms, self.known, disturbed)
+        held = {match: known for match, known in self.known.items() if disturbed.isdisjoint(known.nodes)}
+        return _Outlook(exact_ms, self.before, self.disturbed | disturbed, held)
 
 
 CarryOut = Callable[[Graph, Match, Callable[[Graph], Exact]], Exact]
@@ -97,18 +108,25 @@ class RememberedChanges:
 
     def _outlook(self, graph: Graph) -> _Outlook:
         """Return the outlook from a graph, with what its parent's has."""
-        outlook = self._outlooks.get(graph)
+        outlook = self._used(graph)
         if outlook is None:
             parent = graph.edit.parent() if graph.edit else None
-            before = self._outlooks.get(parent) if parent is not None else None
+            before = self._used(parent) if parent is not None else None
             exact_ms = self._cost_model.exact_ms(graph)
             if parent is None or before is None:
                 outlook = _Outlook(exact_ms)
             else:
-                outlook = _Outlook(exact_ms, before.known, disturbed(graph, self._cost_model))
+                outlook = before.after(exact_ms, disturbed(graph, self._cost_model))
             self._outlooks[graph] = outlook
             if len(self._outlooks) > _MAX_GRAPHS:
                 self._outlooks.popitem(last=False)
+        return outlook
+
+    def _used(self, graph: Graph) -> _Outlook | None:
+        """Return the outlook from a graph if there is one; what is used is kept longer than what is not."""
+        outlook = self._outlooks.get(graph)
+        if outlook is not None:
+            self._outlooks.move_to_end(graph)
         return outlook
 
     def _looked_up(self, graph: Graph, match: Match, outlook: _Outlook, carry_out: CarryOut) -> _Known:

@@ -8,7 +8,7 @@ one possible that saves much. In a decoder that reads its last token,
     x -> Gather -> Square -> ReduceMean     two steps: 1 row is squared
 
 The search descends greedily, tries chains of rewrites that each touch what the last one made, takes the chain that
-saves most, and goes on from there. A chain is remembered by its first step's surroundings, so that of alike layers one
+saves most, repeats it at all places that are alike, and goes on from there. A chain is remembered by its first step's surroundings, so that of alike layers one
 is tried, and none is tried again while nothing near it has changed.
 
 The invariant: every chain that is taken saves something, so the price of the state falls from round to round.
@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from rlflow.errors import InputError
 from rlflow.method import OnProgress, Option, State, Workspace
+from rlflow.search.alike import Places, everywhere
 from rlflow.search.base import Search
 from rlflow.search.greedy import descend, enough_ms, saves
 from rlflow.search.locality import Surroundings, surroundings_in, touches_last_change
@@ -52,18 +53,18 @@ class Chains(Search):
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         gains_ms: dict[Surroundings, float] = {}
-        chained: State | None = state
-        while chained is not None:
-            state = descend(work, chained, on_progress)
-            chained = None if work.is_spent else self._best_chain(work, state, gains_ms)
-            if chained and not saves(work, state, chained):
+        state = descend(work, state, on_progress)
+        while not work.is_spent:
+            chain = self._best_chain(work, state, gains_ms)
+            if chain is None or not saves(work, state, end := work.take(chain.end.before, chain.end.last)):
                 break
-            if chained and on_progress:
-                on_progress(work.fraction, f"{chained.runtime_ms:.3f} ms by a chain")
+            state = descend(work, everywhere(work, state, end, chain.alike), on_progress)
+            if on_progress:
+                on_progress(work.fraction, f"{state.runtime_ms:.3f} ms by a chain")
         return state
 
-    def _best_chain(self, work: Workspace, start: State, gains_ms: dict[Surroundings, float]) -> State | None:
-        """Return the end of the chain from `start` that saves most; None if none saves anything.
+    def _best_chain(self, work: Workspace, start: State, gains_ms: dict[Surroundings, float]) -> _Chain | None:
+        """Return the chain from `start` that saves most; None if none saves anything.
 
         `gains_ms` remembers what the best chain from a first step with the same surroundings saved, 0 if none did.
         First steps that are not remembered are tried first, the cheapest before others. Of those remembered only the
@@ -82,8 +83,9 @@ class Chains(Search):
                 break
             gains_ms[place] = start.runtime_ms - end.last.runtime_ms if end else 0.0
             if end is not None and gains_ms[place] > most_ms:
-                best, most_ms = end, gains_ms[place]
-        return work.take(best.before, best.last) if best else None
+                alike = [other.match.nodes for where, other in steps if where == place and other is not option]
+                best, most_ms = _Chain(end, alike), gains_ms[place]
+        return best
 
     def _ends(self, work: Workspace, start: State, first: Option) -> Iterator[_End]:
         """Yield the last rewrites of chains that begin with `first` and save something, short chains before long."""
@@ -107,3 +109,10 @@ class _End(NamedTuple):
 
     before: State
     last: Option
+
+
+class _Chain(NamedTuple):
+    """A chain by its end, and the places at which it can be repeated, as they look."""
+
+    end: _End
+    alike: Places

@@ -45,6 +45,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
+from rlflow.search.alike import everywhere
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.equality_saturation import EqualitySaturation, equality_saturation
@@ -256,8 +257,11 @@ class GuidedChains(Search):
             if place in memory.failed:
                 continue
             found = self._chain(climbing, preference, state, location, memory.seen)
-            if found is not None or climbing.work.is_spent:
-                return found
+            if found is not None:
+                alike = [m.nodes for _, m in scores.state.matches if m is not match and surroundings(m) == place]
+                return everywhere(climbing.work, state, found, alike)
+            if climbing.work.is_spent:
+                return None
             memory.failed.add(place)
             memory.failures[scores.key_of(number)] += 1
         return None
