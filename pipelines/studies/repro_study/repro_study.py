@@ -100,5 +100,6 @@ def _call(*command: str, cwd: Path) -> None:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """The environment in which the library is the one of a clone."""
-    return os.environ | {"PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1", "DVC_NO_ANALYTICS": "1"}
+    """The environment in which the library and the stages are those of a clone."""
+    code = os.pathsep.join(str(folder / part) for part in ("src", "pipelines"))
+    return os.environ | {"PYTHONPATH": code, "OMP_NUM_THREADS": "1", "DVC_NO_ANALYTICS": "1"}

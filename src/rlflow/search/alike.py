@@ -55,9 +55,7 @@ def _repeatable(before: State, after: State) -> _Rewrite:
     return _Rewrite(after.action.rule, before.runtime_ms - after.runtime_ms - _ROUNDING * before.runtime_ms)
 
 
-def _once_more(
-    work: Workspace, state: State, rewrites: Sequence[_Rewrite], left: set[tuple[int, ...]]
-) -> State | None:
+def _once_more(work: Workspace, state: State, rewrites: Sequence[_Rewrite], left: set[tuple[int, ...]]) -> State | None:
     """Return the state after the rewrites at the first place of those `left` at which they can be repeated; it and
     those before it are no longer left.
     """
