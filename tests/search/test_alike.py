@@ -1,5 +1,7 @@
 """What pays in one layer is repeated in all that are alike: as good as one by one, with as many looks at any depth."""
 
+from itertools import pairwise
+
 import pytest
 from support.searches import make
 
@@ -56,7 +58,7 @@ def test_each_repeated_rewrite_saves_as_much(shipped):
     places = [option.match.nodes for option in options if option.action.rule == cheapest.action.rule]
     end = everywhere(work, work.start, work.take(work.start, cheapest), places)
     ms = [state.runtime_ms for state in end.path()]
-    savings = [before - after for before, after in zip(ms, ms[1:], strict=False)]
+    savings = [before - after for before, after in pairwise(ms)]
     assert 1 < len(savings) <= len(places)
     assert min(savings) >= savings[0] * (1 - 1e-6)
 

@@ -8,8 +8,8 @@ one possible that saves much. In a decoder that reads its last token,
     x -> Gather -> Square -> ReduceMean     two steps: 1 row is squared
 
 The search descends greedily, tries chains of rewrites that each touch what the last one made, takes the chain that
-saves most, repeats it at all places that are alike, and goes on from there. A chain is remembered by its first step's surroundings, so that of alike layers one
-is tried, and none is tried again while nothing near it has changed.
+saves most, repeats it at all places that are alike, and goes on from there. A chain is remembered by its first step's
+surroundings, so that of alike layers one is tried, and none is tried again while nothing near it has changed.
 
 The invariant: every chain that is taken saves something, so the price of the state falls from round to round.
 """
