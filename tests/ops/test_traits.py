@@ -61,6 +61,7 @@ NAMED = {
     "runtime/blocks.py": ({"MaxPool"}, "a model is built to ask the runtime for the size of its blocks"),
     "runtime/input_domains.py": ({"Constant", "Loop"}, "nodes that hold numbers, and results of a body"),
     "runtime/opsets.py": ({"Identity"}, "a model is built to ask the runtime which opsets it has"),
+    "runtime/timing/bandwidth.py": ({"Neg"}, "a model is built to time the machine itself"),
     "runtime/timing/pace.py": ({"MatMul"}, "a model is built to time the machine itself"),
     "runtime/timing/fragments.py": ({"Softmax"}, "its time depends on the numbers that it reads"),
     "runtime/timing/batches.py": ({"MatMul", "Flatten"}, "models are built to time the runtime itself"),

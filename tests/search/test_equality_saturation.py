@@ -132,7 +132,7 @@ def test_the_effort_of_the_seed_counts_once(decoder):
     """Where the seed spends the budget, its steps are taken again all the same, but are no effort of their own."""
     found = _method().optimise(decoder, Budget(expansions=5))
     greedy = Greedy(LIBRARY, REWRITER, AnalyticCost()).optimise(decoder, Budget(expansions=5))
-    assert len(found.trajectory.steps) == len(greedy.trajectory.steps) == 5
+    assert len(found.trajectory.steps) == len(greedy.trajectory.steps) > 5, "alike places are no expansions"
     assert found.effort.rewrites == greedy.effort.rewrites
     assert (found.expansions, found.best_ms) == (5, greedy.best_ms)
     assert [m.rewrites for m in found.milestones] == [m.rewrites for m in greedy.milestones]

@@ -167,7 +167,7 @@ def test_settings_that_make_no_sense_are_refused(settings) -> None:
 
 
 def test_an_unknown_setting_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no setting 'speed': choose from processor, pace"):
+    with pytest.raises(InputError, match=r"no setting 'speed': choose from processor, threads, pace"):
         COST_MODELS.get("predicted")(CostContext(settings={"speed": 1}))
 
 
