@@ -363,7 +363,7 @@ class Workspace:
         return state
 
     def result(self, best: State) -> OptimisationResult:
-        """Return the result whose best graph is `best`, with the way that leads there."""
+        """Return the result whose best graph is `best`, with the trajectory to it."""
         return OptimisationResult(
             best=best.graph,
             best_ms=best.runtime_ms,

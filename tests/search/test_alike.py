@@ -7,7 +7,7 @@ from support.searches import make
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
-from rlflow.method import Budget, State, Workspace
+from rlflow.method import Budget, Option, State, Workspace
 from rlflow.onnx_io import from_onnx
 from rlflow.search.alike import everywhere
 from rlflow.search.greedy import enough_ms
@@ -51,11 +51,7 @@ def test_a_deeper_model_takes_no_more_looks(shipped, method):
 
 def test_each_repeated_rewrite_saves_as_much(shipped):
     """The places of the first rewrite itself and of one that is gone are left out; nothing is taken twice."""
-    search = make("greedy", shipped)
-    work = search.begin(bert(3), Budget())
-    options = list(work.options(work.start))
-    cheapest = min(options, key=lambda option: option.runtime_ms)
-    places = [option.match.nodes for option in options if option.action.rule == cheapest.action.rule]
+    work, cheapest, places = _alike(shipped)
     end = everywhere(work, work.start, work.take(work.start, cheapest), places)
     ms = [state.runtime_ms for state in end.path()]
     savings = [before - after for before, after in pairwise(ms)]
@@ -65,13 +61,17 @@ def test_each_repeated_rewrite_saves_as_much(shipped):
 
 def test_the_budget_ends_it(shipped):
     """One rewrite is left when the first was carried out, of two that could be repeated."""
-    search = make("greedy", shipped)
-    work = search.begin(bert(3), Budget())
-    options = list(work.options(work.start))
-    cheapest = min(options, key=lambda option: option.runtime_ms)
-    places = [option.match.nodes for option in options if option.action.rule == cheapest.action.rule]
+    work, cheapest, places = _alike(shipped)
     assert len(places) == 3
     first = work.take(work.start, cheapest)
     brief = work.within(work.ledger.child(rewrites=1))
     assert everywhere(brief, work.start, first, places).depth == 2
     assert everywhere(work, work.start, first, places).depth == 3
+
+
+def _alike(shipped) -> tuple[Workspace, Option, list[tuple[int, ...]]]:
+    """A workspace on three layers, the rewrite that saves most, and the places of all of its rule."""
+    work = make("greedy", shipped).begin(bert(3), Budget())
+    options = list(work.options(work.start))
+    cheapest = min(options, key=lambda option: option.runtime_ms)
+    return work, cheapest, [option.match.nodes for option in options if option.action.rule == cheapest.action.rule]

@@ -37,13 +37,13 @@ def test_greedy_ends_at_a_fixpoint(shipped, bert):
 
 @pytest.mark.slow
 def test_greedy_carries_out_hardly_more_than_it_takes(shipped):
-    """BERT-Base: the result of a greedy search that carries out all neighbours, by less than a tenth of the work."""
+    """BERT-Base: the result of a greedy search that carries out all neighbours, one for each price."""
     graph, rules = from_onnx(zoo.build("bert", layers=12)), shipped.select(AGENTS_RULES)
     models = (AnalyticCost(), AsAWhole(AnalyticCost()))
     lazy, naive = (make("greedy", rules, model).optimise(graph, Budget()) for model in models)
     assert (lazy.trajectory, lazy.best_ms) == (naive.trajectory, naive.best_ms)
     assert 20 < len(lazy.trajectory.steps) <= lazy.effort.rewrites <= 200
-    assert naive.effort.rewrites > 10 * lazy.effort.rewrites
+    assert naive.effort.rewrites >= lazy.effort.prices_asked > 4 * 200
 
 
 def test_what_may_be_noise_is_not_taken(shipped, bert):

@@ -70,15 +70,6 @@ class Models(Document):
     analytic: ByProcessor
 
 
-class Unseen(Document):
-    """The ways to price, each by the processor that is left out."""
-
-    predicted: dict[str, Accuracy]
-    nearest: dict[str, Accuracy]
-    physics: dict[str, Accuracy]
-    analytic: dict[str, Accuracy]
-
-
 class PriceModel(Document):
     """Accuracy of prices on a family of models that they were not learned from.
 
@@ -88,7 +79,8 @@ class PriceModel(Document):
 
     stand_ins: dict[str, str]
     """The processors, with those whose prices the product takes where nothing was learned on them."""
-    unseen: Unseen
+    unseen: dict[str, dict[str, Accuracy]]
+    """The ways to price, each by the processor that is left out."""
     regions: Cases
     """Distinct measured regions that the models learn from."""
     graphs: Cases
