@@ -66,9 +66,11 @@ class Player(Generic[S, C]):
             choice = self._chosen(before, generator, candidates)
             if choice not in choices:
                 break
-            location, after = process.location(before, choice), process.step(before, choice)
-            state = State(after.graph, after.runtime_ms, state, location, process.saved_percent(before, after))
-            best, before = min(best, state, key=lambda s: s.runtime_ms), after
+            after, last = process.step(before, choice), before
+            for location, passed in process.way(before, choice, after):
+                state = State(passed.graph, passed.runtime_ms, state, location, process.saved_percent(last, passed))
+                best, last = min(best, state, key=lambda s: s.runtime_ms), passed
+            before = after
         return best
 
     def _chosen(self, state: S, generator: torch.Generator | None, candidates: int) -> C:

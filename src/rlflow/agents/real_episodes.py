@@ -2,7 +2,7 @@
 
     env = RealEpisodes(process, num_envs=16, max_steps=12, observed=space, max_choices=128)
 
-Each step is a rewrite that is carried out, and `rewrites` counts them. The reward is any of `environments.rewards`; a
+Each step is a choice that is carried out, and `rewrites` counts the rewrites that choices stand for. The reward is any of `environments.rewards`; a
 measured one remembers its measurements for all episodes.
 
 The invariant: an episode depends on its beginning and its actions alone, so what is kept of one is what it took, and
@@ -76,9 +76,11 @@ class RealEpisodes(BatchEnv, Generic[P]):
         reward, done = np.zeros(self.num_envs, np.float32), np.zeros(self.num_envs, bool)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for place, (action, episode) in enumerate(zip(self._actions.tolist(), self._episodes, strict=True)):
-            outcome = episode.act(None if action == self.max_choices else action)
+            choice, before = None if action == self.max_choices else action, episode.state
+            outcome = episode.act(choice)
             reward[place], done[place] = outcome.reward, outcome.ended
-            self.rewrites += outcome.valid and not outcome.terminated
+            if choice is not None and outcome.valid:
+                self.rewrites += len(self.process.way(before, choice, episode.state))
             if outcome.ended:
                 infos[place] = {
                     "terminal_observation": self.process.observe(episode.state),

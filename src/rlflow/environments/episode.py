@@ -66,9 +66,11 @@ class Episode(Generic[S, C]):
             self.visited.append(self.process.step(self.state, choice))
 
     def steps(self) -> Iterator[Step]:
-        """Yield the rewrites as trajectories record them, each with the reward that was paid for it."""
+        """Yield the rewrites as trajectories record them. What was paid for a choice is the reward of its last one."""
         rules = self.process.evaluator.rewriter.rules
         chosen = [choice for choice in self.taken if choice is not None]
         for before, after, choice, reward in zip(self.visited, self.visited[1:], chosen, self._earned, strict=False):
-            place = self.process.location(before, choice)
-            yield Step(rules[place.rule].id, place.location, after.hash, after.runtime_ms, reward)
+            way = self.process.way(before, choice, after)
+            for number, (place, led_to) in enumerate(way, start=1):
+                paid = reward if number == len(way) else 0.0
+                yield Step(rules[place.rule].id, place.location, led_to.hash, led_to.runtime_ms, paid)

@@ -90,7 +90,11 @@ class Process(ABC, Generic[S, C]):
 
     @abstractmethod
     def location(self, state: S, choice: C) -> Location:
-        """Return the rewrite that a choice stands for, as trajectories record it."""
+        """Return the rewrite that a choice stands for, or the first of several, as trajectories record it."""
+
+    def way(self, before: S, choice: C, after: S) -> Sequence[tuple[Location, ProcessState]]:
+        """Return the rewrites that a choice stood for, each with the graph that it led to."""
+        return [(self.location(before, choice), after)]
 
     def observed_by(self, observe: Callable[[S], Any]) -> Self:
         """Return the same process, observed in another way."""
@@ -104,8 +108,8 @@ class Process(ABC, Generic[S, C]):
         found = [matches[place.rule][place.location] for place in places]
         return state.runtime_ms - np.array(self.evaluator.runtimes_after_ms(state.graph, found), np.float64)
 
-    def saved_percent(self, before: S, after: S) -> float | None:
-        """Return what trajectories say that a step saved; None: the difference of the two prices."""
+    def saved_percent(self, before: ProcessState, after: ProcessState) -> float | None:
+        """Return what trajectories say that a rewrite saved; None: the difference of the two prices."""
         return None
 
     def state_dict(self) -> dict[str, Any]:

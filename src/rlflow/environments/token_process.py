@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -103,6 +104,16 @@ class MatchLevelState(ProcessState):
         return MatchDistances(self.graph, [match.nodes for _, match in self.classes.matches], self.classes.token_of)
 
 
+class AllTaken(NamedTuple):
+    """The state after all matches of a class, the rewrites with the graphs that they led to, and what became of the
+    other matches.
+    """
+
+    state: MatchLevelState
+    way: Sequence[tuple[Location, ProcessState]]
+    step: TokenStep
+
+
 class TokenProcess:
     """Rewrites one graph, from its start or from any graph on the way. `InputError` for a graph whose price is 0.
 
@@ -160,7 +171,27 @@ class TokenProcess:
     def take(self, before: MatchLevelState, number: int) -> tuple[MatchLevelState, TokenStep]:
         """Carry out one match, by its number in the state; return what `step` does."""
         after = self.at(self.evaluator.rewritten(before.graph, before.match(number)))
-        return after, _what_became(before, after, number)
+        return after, _what_became(before, after, [number], before.distance_from(number))
+
+    def take_all(self, before: MatchLevelState, match_class: int) -> AllTaken:
+        """Carry out all matches of a class, one after another, as long as they are there."""
+        numbers = np.flatnonzero(before.classes.token_of == match_class).tolist()
+        state: ProcessState = before
+        way: list[tuple[Location, ProcessState]] = []
+        for place in [place_of(before.match(number)) for number in numbers]:
+            if (found := self._at_place(state.graph, place)) is not None:
+                location, match = found
+                state = ProcessState(self.evaluator.rewritten(state.graph, match), self.evaluator)
+                way.append((location, state))
+        after = self.at(state.graph)
+        return AllTaken(after, way, _what_became(before, after, numbers, before.distance[match_class]))
+
+    def _at_place(self, graph: Graph, place: Place) -> tuple[Location, Match] | None:
+        rule = self._numbers[place[0]]
+        for location, match in enumerate(self.evaluator.rewriter.matches(graph)[rule]):
+            if place_of(match) == place:
+                return Location(rule, location), match
+        return None
 
     def recorded(self, before: MatchLevelState, step: Step) -> int:
         """Return the number of the match that a recorded step took. `InputError` where there is none like it."""
@@ -185,12 +216,18 @@ class TokenProcess:
         return {rule.id: number for number, rule in enumerate(self.rules)}
 
 
-def _what_became(before: MatchLevelState, after: MatchLevelState, taken: int) -> TokenStep:
-    """Compare the matches of two states, between which match number `taken` was carried out."""
+def _what_became(
+    before: MatchLevelState, after: MatchLevelState, taken: Sequence[int], distance: np.ndarray
+) -> TokenStep:
+    """Compare the matches of two states, between which the matches `taken`, of one class, were carried out.
+
+    distance (K,): from these to the nearest match of each class.
+    """
     was, now = dict(before.class_at), after.class_at
     gone = np.zeros(len(before.classes.tokens), dtype=np.int64)
     turned: Counter[tuple[int, int]] = Counter()
-    was.pop(place_of(before.match(taken)))
+    for number in taken:
+        was.pop(place_of(before.match(number)))
     for place, old in was.items():
         if place not in now:
             gone[old] += 1
@@ -198,9 +235,9 @@ def _what_became(before: MatchLevelState, after: MatchLevelState, taken: int) ->
             turned[old, now[place]] += 1
     born = Counter(new for place, new in now.items() if place not in was)
     return TokenStep(
-        chosen=int(before.classes.token_of[taken]),
+        chosen=int(before.classes.token_of[taken[0]]),
         reward=before.percent - after.percent,
-        distance=before.distance_from(taken),
+        distance=distance,
         gone=gone,
         turned=np.array([(*classes, number) for classes, number in sorted(turned.items())], np.int64).reshape(-1, 3),
         born=np.array(sorted(born.items()), np.int64).reshape(-1, 2),

@@ -26,11 +26,12 @@ def after(
     *,
     gone_at_0: int = 1,
     seed: int = 0,
+    most: int = 1,
 ) -> tuple[ClassStates, torch.Tensor]:
-    """The outcome of taking one class in every state."""
+    """The outcome of so many rewrites of one class, at most, in every state."""
     generator = torch.Generator().manual_seed(seed)
     classes = torch.full((len(states.token),), match_class)
-    return imagine(known, memory(gone_at_0), states, classes, config, generator)
+    return imagine(known, memory(gone_at_0), states, classes, torch.full_like(classes, most), config, generator)
 
 
 def test_a_rewrite_takes_one_match_and_ends_those_that_share_a_node_with_it():
@@ -38,6 +39,27 @@ def test_a_rewrite_takes_one_match_and_ends_those_that_share_a_node_with_it():
     before = state([(A, 2), (B, 3), (C, 2)], 4, {(0, 1): 0, (0, 2): 2})
     result, _ = after(precomputed({}, NOTHING), before)
     assert present(result) == {A: 1, B: 2, C: 2}
+
+
+def test_all_matches_of_a_class_are_taken_as_often_as_one_of_them():
+    """Three rewrites: each ends one B, which has two, and saves as much as it would alone."""
+    before, known = state([(A, 3), (B, 2), (C, 2)], 4, {(0, 1): 0, (0, 2): 2}), precomputed({}, [1.0, *NOTHING[1:]])
+    _, once = after(known, before)
+    result, thrice = after(known, before, most=99)
+    assert present(result) == {C: 2}
+    assert once[0] > 0
+    assert thrice == pytest.approx(3 * once)
+
+
+def test_a_class_whose_rewrites_end_each_other_is_taken_less_often():
+    """Each rewrite ends itself and another one: five matches are three rewrites, and one where all are gone at once."""
+    before, known = state([(A, 5)], 2, {(0, 0): 0}), precomputed({}, [1.0, *NOTHING[1:]])
+    _, once = after(known, before)
+    result, reward = after(known, before, most=99)
+    assert present(result) == {}
+    assert reward == pytest.approx(3 * once)
+    _, all_at_once = after(known, before, most=99, gone_at_0=ALL_GONE)
+    assert all_at_once == once
 
 
 def test_others_of_its_own_kind_may_end_too():
@@ -157,7 +179,7 @@ def test_a_batch_is_what_its_states_are_alone_and_what_is_written_down_match_by_
         match_class = any_valid(states.count, generator)
         going = torch.nonzero(match_class < states.count.shape[1]).squeeze(-1)
         states, match_class = states.rows(going), match_class[going]
-        following, _ = imagine(known, memory(), states, match_class, PLAIN, None)
+        following, _ = imagine(known, memory(), states, match_class, torch.ones_like(match_class), PLAIN, None)
         for row in range(len(match_class)):
             expected = by_hand(known, states, row, int(match_class[row]), happened)
             there = following.count[row] > 0

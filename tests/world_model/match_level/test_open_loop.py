@@ -34,7 +34,7 @@ def measured(
     """What is measured of a dream in which a rewrite ends nothing but itself."""
 
     def dream(states: ClassStates, match_class: torch.Tensor) -> tuple[ClassStates, torch.Tensor]:
-        return imagine(precomputed, memory(gone_at_0=0), states, match_class, config, None)
+        return imagine(precomputed, memory(gone_at_0=0), states, match_class, torch.ones_like(match_class), config, None)
 
     return open_loop(dream, EPISODES, ZERO, alike, PLACES, horizons=(1, 2, 3, 4, 5))
 

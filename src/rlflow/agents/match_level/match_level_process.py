@@ -4,7 +4,7 @@
     state = process.start()
     state = process.step(state, int(controller.act(process.observe(state))))
 
-Of the kind of matches that is chosen, the first match is taken. V reads every distinct token once.
+A choice is a class of matches, all of which are carried out, one after another. V reads every distinct token once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlflow.environments.process import Process
+from rlflow.environments.process import Process, ProcessState
 from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.token_rollouts import FAR_AWAY, nearness_after
@@ -32,12 +32,14 @@ class ClassesSeen(NamedTuple):
     """The memory of a state of K classes of matches, and of how the episode came there.
 
     token (K,) int64: the numbers of their tokens in the order of V's reading; near (K,) int8: how near they are to the
-    last rewrite. begun: the price where the episode began, in percent of the start's.
+    last rewrites. begun: the price where the episode began, in percent of the start's. way: the rewrites of the last
+    choice, each with the graph that it led to.
     """
 
     token: np.ndarray
     near: np.ndarray
     begun: float
+    way: Sequence[tuple[Location, ProcessState]] = ()
 
 
 class MatchLevelProcess(Process[MatchLevelState, int]):
@@ -61,11 +63,17 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         return range(len(self.shown(state)))
 
     def step(self, state: MatchLevelState, choice: int) -> MatchLevelState:
-        after, step = self.process.step(state, self._kind(state, choice))
+        after, way, step = self.process.take_all(state, self._kind(state, choice))
         before: ClassesSeen = state.memory
         token = self._numbers(after.classes.tokens)
         near = nearness_after(before.token, step, token)
-        return after.remembering(ClassesSeen(token, near, before.begun))
+        return after.remembering(ClassesSeen(token, near, before.begun, way))
+
+    def way(
+        self, before: MatchLevelState, choice: int, after: MatchLevelState
+    ) -> Sequence[tuple[Location, ProcessState]]:
+        seen: ClassesSeen = after.memory
+        return seen.way
 
     def observe(self, state: MatchLevelState) -> np.ndarray:
         """(size,) float32 of `TokenLayout`: the classes that are shown, then empty places, then the cost."""
@@ -96,8 +104,8 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         """(N,) float32: what the first matches of some classes save, in percent of the start's price."""
         return state.saving_of([self._kind(state, choice) for choice in choices])
 
-    def saved_percent(self, before: MatchLevelState, after: MatchLevelState) -> float:
-        return before.percent - after.percent
+    def saved_percent(self, before: ProcessState, after: ProcessState) -> float:
+        return 100.0 * (before.runtime_ms - after.runtime_ms) / self.process.start_ms
 
     def state_dict(self) -> dict[str, Any]:
         """Return what V has read: the last digit of a reading depends on what else was read with it."""

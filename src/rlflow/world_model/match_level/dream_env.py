@@ -1,4 +1,4 @@
-"""The dream over match tokens: tables of classes of matches, of which each action takes one.
+"""The dream over match tokens: tables of classes of matches, of which each action takes all of one class.
 
     env = MatchLevelDreamEnv(model, precomputed, starts, config, seed=0)
     env.step(np.array([3, 17, K]))          a kind each; K, beyond the last place, is terminate
@@ -70,7 +70,8 @@ class MatchLevelDreamEnv(DreamEnv):
         return with_rows(states, going, vars(after)), reward, ended
 
     def _rewritten(self, states: ClassStates, match_class: Tensor) -> tuple[ClassStates, Tensor]:
-        return imagine(self.precomputed, self.memory, states, match_class, self.config, self.generator)
+        all_of_it = states.count.gather(1, match_class[:, None]).squeeze(1)
+        return imagine(self.precomputed, self.memory, states, match_class, all_of_it, self.config, self.generator)
 
     def observe(self, states: States) -> np.ndarray:
         """(B, size) float32."""

@@ -1,12 +1,13 @@
-"""One imagined step over match tokens: what a rewrite saves, which matches it ends, and which are born.
+"""One imagined step over match tokens: what rewrites save, which matches they end, and which are born.
 
-A state is a table of classes of matches. A rewrite of one kind takes one match of it, ends some nearby, and turns and
-bears those of a birth set that is drawn at the temperature:
+A state is a table of classes of matches. A rewrite takes one match of a class, ends some nearby, and turns and bears
+those of a birth set that is drawn at the temperature. So do all rewrites of a class, each at its own place:
 
-    kinds    A x 12, B x 12, C x 1            A is taken; of B one shares a node with it
+    kinds    A x 12, B x 12, C x 1            one A is taken; of B one shares a node with it
     then     A x 11, B x 11, C x 1, D x 1     D comes out of a birth set
+    or       C x 1, D x 12                    all A are taken
 
-Those that are born lie where the rewrite was: as far from all others as it, and from each other as in their set.
+Those that are born lie where the rewrites were: as far from all others as it, and from each other as in their set.
 """
 
 from __future__ import annotations
@@ -54,10 +55,13 @@ def imagine(
     memory: TokenMemory,
     states: ClassStates,
     match_class: Tensor,
+    most: Tensor,
     config: MatchLevelDreamConfig,
     generator: torch.Generator | None,
 ) -> tuple[ClassStates, Tensor]:
-    """Next states and rewards (B,) in percent, after one rewrite of class (B,) in each; classes must have a match.
+    """Next states and rewards (B,) in percent, after up to `most` (B,) rewrites of class (B,) in each state.
+
+    Classes must have a match. There are fewer rewrites where each ends others of its own class.
 
     An imperfect model invites exploitation (paper section 2.3): a saving that V tells is reduced by `pessimism` times
     its expected error (Yu et al. 2020, MOPO).
@@ -65,18 +69,21 @@ def imagine(
     batch = torch.arange(len(match_class))
     chosen = states.token[batch, match_class]
     distance = states.distance[batch, match_class]
-    reward = _saving_percent(precomputed, chosen, states.unit, config.pessimism)
+    ended = _ended_by_one(precomputed, memory, states, chosen, distance, match_class)
+    used = ended[batch, match_class]
+    times = torch.minimum(most, -(-states.count[batch, match_class] // used))
+    count = (states.count - times[:, None] * ended).clamp_min(0)
+    reward = times * _saving_percent(precomputed, chosen, states.unit, config.pessimism)
 
-    count = _after_ends(precomputed, memory, states, chosen, distance, match_class)
     drawn = _drawn_set(precomputed, chosen, config.temperature, generator)
-    return _with_births(precomputed, states, count, distance, drawn, reward), reward
+    return _with_births(precomputed, states, count, distance, drawn, times, reward), reward
 
 
 def _saving_percent(precomputed: PrecomputedModel, token: Tensor, unit: Tensor, pessimism: float) -> Tensor:
     return torch.sinh(precomputed.saving[token] - pessimism * precomputed.sigma[token]) * unit
 
 
-def _after_ends(
+def _ended_by_one(
     precomputed: PrecomputedModel,
     memory: TokenMemory,
     states: ClassStates,
@@ -84,7 +91,7 @@ def _after_ends(
     distance: Tensor,
     match_class: Tensor,
 ) -> Tensor:
-    """The numbers of matches (B, K) that are left of each class, before any is born."""
+    """The numbers of matches (B, K) of each class that one rewrite ends, itself included."""
     batch = torch.arange(len(match_class))
     left = states.count.clone()
     left[batch, match_class] -= 1
@@ -98,7 +105,7 @@ def _after_ends(
     )
     there, gone = left[row, place], logits.argmax(dim=-1)
     left[row, place] = torch.where(gone == ALL_GONE, 0, (there - gone).clamp_min(0))
-    return left
+    return states.count - left
 
 
 def _drawn_set(
@@ -111,11 +118,20 @@ def _drawn_set(
 
 
 def _with_births(
-    precomputed: PrecomputedModel, states: ClassStates, count: Tensor, distance: Tensor, drawn: Tensor, reward: Tensor
+    precomputed: PrecomputedModel,
+    states: ClassStates,
+    count: Tensor,
+    distance: Tensor,
+    drawn: Tensor,
+    times: Tensor,
+    reward: Tensor,
 ) -> ClassStates:
-    """Add the matches of the drawn sets at empty places, one place for each; what finds none is left out."""
+    """Add the matches of sets that are drawn so many `times`, at empty places, one for each class; what finds none is
+    left out.
+    """
     sets = precomputed.sets
-    count, number = _turned(states.token, count, distance, sets.before[drawn], sets.count[drawn])
+    number = times[:, None] * sets.count[drawn]
+    count, number = _turned(states.token, count, distance, sets.before[drawn], number)
 
     empty_first = torch.argsort((count > 0).to(torch.int8), dim=1, stable=True)
     size = min(empty_first.shape[1], number.shape[1])
