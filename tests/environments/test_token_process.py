@@ -115,11 +115,11 @@ def test_every_match_of_a_kind_saves_the_same(kind: str):
     assert others > 50
 
 
-@pytest.mark.parametrize("layers", [1, 4])
-def test_all_matches_of_a_class_are_taken_one_after_another(layers: int):
-    """The way is one of single rewrites of one rule, and ends where the process does. Not vacuous: some classes are taken
-    several times, more often in a deeper model, and some less often than they have matches."""
-    one = TokenProcess(build("bert", layers=layers), REWRITER, AnalyticCost())
+def test_all_matches_of_a_class_are_taken_one_after_another():
+    """The way is one of single rewrites of one rule, and ends where the process does. Not vacuous: some classes are
+    taken several times, and some less often than they have matches.
+    """
+    one = TokenProcess(build("bert", layers=4), REWRITER, AnalyticCost())
     state, several, fewer = one.start(), 0, 0
     for match_class in range(len(state.classes.tokens)):
         found, graph = one.take_all(state, match_class), state.graph
@@ -134,21 +134,22 @@ def test_all_matches_of_a_class_are_taken_one_after_another(layers: int):
         fewer += len(found.way) < state.classes.counts[match_class]
         assert 1 <= len(found.way) <= state.classes.counts[match_class]
     assert several > 10
-    assert fewer or layers == 1
+    assert fewer
 
 
 def test_a_class_takes_as_many_choices_in_a_model_of_any_depth():
-    """Greedy choice of classes: as many choices with six layers as with three, and the same share of the price saved."""
+    """The class first that saves most in all: as many choices with six layers as with three, and no smaller share."""
     choices, saved = [], []
     for layers in (3, 6):
         one = TokenProcess(build("bert", layers=layers), REWRITER, AnalyticCost())
         state, taken = one.start(), 0
         while state.saving.max() > 1e-6:
-            state, taken = one.take_all(state, int(state.saving.argmax())).state, taken + 1
+            most = int((state.saving * state.classes.counts).argmax())
+            state, taken = one.take_all(state, most).state, taken + 1
         choices.append(taken)
         saved.append(100.0 - state.percent)
     assert choices[0] == choices[1] < 20
-    assert saved[1] > 0.8 * saved[0] > 0
+    assert saved[1] > saved[0] > 0
 
 
 def test_the_first_match_of_a_kind_is_the_first():

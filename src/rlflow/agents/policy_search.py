@@ -22,7 +22,7 @@ import torch
 
 from rlflow.agents.policy_controller import PolicyController
 from rlflow.agents.selection import Judge, Trial
-from rlflow.environments.process import C, Process, S
+from rlflow.environments.process import C, Process, ProcessState, S
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, OnProgress, State, Workspace
 from rlflow.search.base import Search
@@ -66,7 +66,8 @@ class Player(Generic[S, C]):
             choice = self._chosen(before, generator, candidates)
             if choice not in choices:
                 break
-            after, last = process.step(before, choice), before
+            after = process.step(before, choice)
+            last: ProcessState = before
             for location, passed in process.way(before, choice, after):
                 state = State(passed.graph, passed.runtime_ms, state, location, process.saved_percent(last, passed))
                 best, last = min(best, state, key=lambda s: s.runtime_ms), passed

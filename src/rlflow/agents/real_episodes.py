@@ -2,8 +2,8 @@
 
     env = RealEpisodes(process, num_envs=16, max_steps=12, observed=space, max_choices=128)
 
-Each step is a choice that is carried out, and `rewrites` counts the rewrites that choices stand for. The reward is any of `environments.rewards`; a
-measured one remembers its measurements for all episodes.
+Each step is a choice that is carried out, and `rewrites` counts the rewrites that choices stand for. The reward is any
+of `environments.rewards`; a measured one remembers its measurements for all episodes.
 
 The invariant: an episode depends on its beginning and its actions alone, so what is kept of one is what it took, and
 what was measured.

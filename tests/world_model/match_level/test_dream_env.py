@@ -96,7 +96,7 @@ def test_rewards_add_up_to_the_drop_of_the_cost():
     env = wandering(matches=20, max_steps=10)
     env.reset()
     generator, total = torch.Generator().manual_seed(3), np.zeros(env.num_envs)
-    for _ in range(6):
+    for _ in range(3):
         _, reward, done, _ = env.step(any_valid(env.states["count"], generator).numpy())
         total += reward
         assert not done.any()
@@ -105,7 +105,7 @@ def test_rewards_add_up_to_the_drop_of_the_cost():
 
 
 def test_an_observation_shows_every_kind_that_is_there_and_nothing_of_the_others():
-    """Before any rewrite and after one: embedding, scaled saving, log count and nearness, then the scaled gain."""
+    """Before any rewrite and after those of a class: embedding, scaled saving, log count and nearness, then the scaled gain."""
     known = precomputed({A: [Set([Entry(D, 2)])]}, [0.3, -0.1, 0.2, 1.0])
     env = dream(known, state([(A, 2), (B, 1)], PLACES, {(0, 1): 3}, unit=0.5), pessimism=0.0)
     view = env.layout.split(torch.from_numpy(env.reset()))
@@ -119,11 +119,11 @@ def test_an_observation_shows_every_kind_that_is_there_and_nothing_of_the_others
     assert (view.cost == 0).all()
 
     view = env.layout.split(torch.from_numpy(env.step(np.zeros(8, dtype=int))[0]))
-    assert view.present[0].tolist() == [True, True, True, False, False]
-    torch.testing.assert_close(view.classes[0, :3, -2], torch.log1p(torch.tensor([1.0, 1.0, 2.0])))
-    torch.testing.assert_close(view.classes[0, :3, -1], torch.tensor([0.0, 1 - 3 / FAR_AWAY, 1.0]))
-    assert view.cost[0].item() == pytest.approx(0.25 * 0.3, abs=1e-5)
-    assert (view.classes[:, 3:] == 0).all()
+    assert view.present[0].tolist() == [True, True, False, False, False], "those born are where those taken were"
+    torch.testing.assert_close(view.classes[0, :2, -2], torch.log1p(torch.tensor([4.0, 1.0])))
+    torch.testing.assert_close(view.classes[0, :2, -1], torch.tensor([1.0, 1 - 3 / FAR_AWAY]))
+    assert view.cost[0].item() == pytest.approx(0.25 * math.asinh(2 * math.sinh(0.3)), abs=1e-5)
+    assert (view.classes[:, 2:] == 0).all()
     assert env.observation_space.contains(env.reset()[0])
 
 

@@ -101,8 +101,9 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         return location
 
     def savings(self, state: MatchLevelState, choices: Sequence[int]) -> np.ndarray:
-        """(N,) float32: what the first matches of some classes save, in percent of the start's price."""
-        return state.saving_of([self._kind(state, choice) for choice in choices])
+        """(N,) float: what all matches of some classes save if none ends another, in percent of the start's price."""
+        classes = [self._kind(state, choice) for choice in choices]
+        return state.saving_of(classes) * state.classes.counts[classes]
 
     def saved_percent(self, before: ProcessState, after: ProcessState) -> float:
         return 100.0 * (before.runtime_ms - after.runtime_ms) / self.process.start_ms

@@ -63,7 +63,8 @@ def best_returns(
     chosen to go on with.
     """
     going, near, closed = torch.arange(len(match_class)), states.near, torch.zeros_like(states.token, dtype=torch.bool)
-    after, earned = imagine(precomputed, memory, states, match_class, torch.ones_like(match_class), config.dream, generator)
+    one = torch.ones_like(match_class)
+    after, earned = imagine(precomputed, memory, states, match_class, one, config.dream, generator)
     best = earned.clone()
     for _ in range(config.length - 1):
         near, closed = torch.minimum(near, after.near), _closed(states, after, match_class, closed)
@@ -74,7 +75,9 @@ def best_returns(
             break
         going, near, closed, states = going[goes_on], near[goes_on], closed[goes_on], after.rows(goes_on)
         match_class = sample_categorical(logits[goes_on].masked_fill(~open_[goes_on], -torch.inf), generator)
-        after, reward = imagine(precomputed, memory, states, match_class, torch.ones_like(match_class), config.dream, generator)
+        after, reward = imagine(
+            precomputed, memory, states, match_class, torch.ones_like(match_class), config.dream, generator
+        )
         earned[going] += reward
         best[going] = torch.maximum(best[going], earned[going])
     return best
