@@ -72,7 +72,7 @@ def test_each_is_an_episode_of_its_own(make: Make) -> None:
     assert infos[2]["TimeLimit.truncated"] is True
     assert structural_hash(infos[2]["final_graph"]) == alone.state.hash
     np.testing.assert_array_equal(infos[2]["terminal_observation"], env.process.observe(alone.state))
-    assert env.rewrites == STEPS, "an invalid action and terminate are none"
+    assert env.rewrites == len(list(alone.steps())) >= STEPS, "an invalid action and terminate are none"
 
 
 @pytest.mark.parametrize(("kind", "first"), [("incremental", True), ("terminal", False), ("weighted", True)])
