@@ -86,6 +86,16 @@ class MatchLevelState(ProcessState):
         """The number of each match, by its rule and its location."""
         return {location: number for number, (location, _) in enumerate(self.classes.matches)}
 
+    def apart(self, match_class: int) -> int:
+        """Return how many matches of a class can be carried out: those that share no node with one before them."""
+        taken: set[int] = set()
+        count = 0
+        for number in np.flatnonzero(self.classes.token_of == match_class).tolist():
+            if taken.isdisjoint(nodes := self.match(number).nodes):
+                taken.update(nodes)
+                count += 1
+        return count
+
     def match(self, number: int) -> Match:
         """Return a match by its number, in the order of rules and locations."""
         return self.classes.matches[number][1]

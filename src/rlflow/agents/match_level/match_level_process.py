@@ -101,9 +101,9 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         return location
 
     def savings(self, state: MatchLevelState, choices: Sequence[int]) -> np.ndarray:
-        """(N,) float: what all matches of some classes save if none ends another, in percent of the start's price."""
+        """(N,) float: what the first match saves, times the matches apart, in percent of the start's price."""
         classes = [self._kind(state, choice) for choice in choices]
-        return state.saving_of(classes) * state.classes.counts[classes]
+        return state.saving_of(classes) * np.array([state.apart(match_class) for match_class in classes])
 
     def saved_percent(self, before: ProcessState, after: ProcessState) -> float:
         return 100.0 * (before.runtime_ms - after.runtime_ms) / self.process.start_ms
