@@ -71,4 +71,5 @@ class MatchLevelController(PolicyController):
 
 def policy_settings(embedding: int, config: MatchLevelControllerConfig) -> dict[str, Any]:
     """Return the keyword arguments of `PointerPolicy`."""
-    return {"embedding": embedding, "width": config.width, "terminate_bias": config.terminate_bias}
+    shape = {"embedding": embedding, "width": config.width}
+    return shape | {"greedy_weight": config.greedy_weight, "terminate_bias": config.terminate_bias}

@@ -55,10 +55,10 @@ class MatchLevelDream(Dream[MatchLevelController]):
 
     @property
     def best_saving_percent(self) -> float:
-        """Return what the best match of a start state saves, 0 where none does; the mean over start states."""
+        """Return what the best class of a start state saves, 0 where none does; the mean over start states."""
         states = self.starts.states
-        saving = self.precomputed.saving[states.token].masked_fill(states.count == 0, -torch.inf)
-        return float((torch.sinh(saving.amax(dim=1)) * states.unit).clamp_min(0.0).mean())
+        saving = torch.sinh(self.precomputed.saving[states.token]) * states.count
+        return float((saving.amax(dim=1) * states.unit).clamp_min(0.0).mean())
 
     def from_start(self) -> MatchLevelDream:
         """Return the same dream, where all begin at the original. `InputError` if no episode of the rollouts did."""

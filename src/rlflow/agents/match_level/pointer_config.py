@@ -8,7 +8,11 @@ from rlflow.agents.ppo_config import PPOConfig
 
 @dataclass(frozen=True)
 class MatchLevelControllerConfig(PPOConfig):
-    """Settings of the pointer network, beside those of PPO."""
+    """Settings of the pointer network, beside those of PPO.
+
+    greedy_weight: before anything is learned, the logit of the class that saves most, as V reads it, of others their
+    share of it. terminate_bias: that of terminate.
+    """
 
     steps_per_update: int = 24  # of each dream: two horizons
     batch_size: int = 256
@@ -16,7 +20,8 @@ class MatchLevelControllerConfig(PPOConfig):
     learning_rate: float = 3e-3
     reward_scale: float = 1.0  # most rewrites save less than a percent
     width: int = 32
-    terminate_bias: float = -6.0  # initial logit: look around before leaving, among a hundred kinds
+    greedy_weight: float = 5.0
+    terminate_bias: float = 1.0
 
 
 @dataclass(frozen=True)

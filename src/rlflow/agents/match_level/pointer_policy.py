@@ -17,6 +17,8 @@ from rlflow.nn import pooling
 from rlflow.nn.mlp import mlp
 from rlflow.world_model.match_level.observation import TokenLayout
 
+_LEAST_SAVING = 1e-3  # units: of less, none is a share
+
 
 class PointerPolicy(PointingPolicy):
     """Actor and critic over flat observations of `TokenLayout`; action K, beyond the last place, is terminate."""
@@ -29,18 +31,20 @@ class PointerPolicy(PointingPolicy):
         *,
         embedding: int,
         width: int,
+        greedy_weight: float,
         terminate_bias: float,
         **kwargs: Any,
     ) -> None:
         """embedding: the width of a token's embedding."""
         self.layout = TokenLayout(int(action_space.n) - 1, embedding)
-        self.width, self.terminate_bias = width, terminate_bias
+        self.width, self.greed, self.terminate_bias = width, greedy_weight, terminate_bias
         super().__init__(observation_space, action_space, lr_schedule, net_arch=[], **kwargs)
 
     def build_networks(self) -> None:
         """Make the network of classes and the heads."""
         width = self.width
         self.kind = nn.Sequential(mlp([self.layout.width, width, width]), nn.Tanh())
+        self.greedy_weight = nn.Parameter(torch.tensor(self.greed))
         self.build_heads(width, 3 * width + 1, self.terminate_bias)
 
     def read(self, observation: Tensor) -> Reading:
@@ -54,4 +58,7 @@ class PointerPolicy(PointingPolicy):
         near = self.layout.is_near(classes)
         everywhere, nearby = pooling.mean(features, row, batch), pooling.mean(features[near], row[near], batch)
         context = torch.cat([everywhere, pooling.largest(features, row, batch), nearby, view.cost], dim=-1)
-        return Reading(features, view.present, row, context)
+        saving = self.layout.saving(classes)
+        best = pooling.largest(saving[:, None], row, batch).squeeze(1)
+        share = (saving / best.clamp_min(_LEAST_SAVING)[row]).clamp_min(-1.0)
+        return Reading(features, view.present, row, context, prior=self.greedy_weight * share)

@@ -68,6 +68,11 @@ class TokenLayout:
         classes = observation[..., :-1].unflatten(-1, (-1, self.width))
         return TokenView(classes, classes[..., -2] > 0, observation[..., -1:])
 
+    def saving(self, classes: Tensor) -> Tensor:
+        """Return (...) of classes (..., width): what all matches of each save, in units."""
+        count = torch.expm1(classes[..., -2])
+        return torch.sinh(classes[..., -3] / _SAVING_SCALE) * count
+
     def is_near(self, classes: Tensor) -> Tensor:
         """Return (...) bool of classes (..., width): they lie within an edge of the last rewrite."""
         return classes[..., -1] > _BEYOND_AN_EDGE
