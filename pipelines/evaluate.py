@@ -12,15 +12,17 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import networkx as nx
 from experiment import comparison, figures, plot_rows
 from experiment.comparison import Contender, Outcome
 from experiment.delivery import OPTIMISED, Delivery, delivered, write_models
-from experiment.documents import Evaluate, RulesApplied
+from experiment.documents import Evaluate, RulesApplied, States
 from experiment.formulations.controllers import controller_of
 from experiment.results import read_results, write_results
 from experiment.stage_summaries import of_evaluation, write_summary
+from experiment.states import overlap, visited_states
 from experiment.tables import evaluation_table
 from tracking.factories import model_of, priced, save_prices
 from tracking.registry import Price, register_onnx
@@ -36,6 +38,8 @@ from rlflow.optimise.source import Source
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.runtime.isolation import Limits
+from rlflow.show import box_picture
+from rlflow.show.boxes import model_panels
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/evaluate"
@@ -47,13 +51,19 @@ Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the
 def evaluate(stage: Stage) -> None:
     cost_model, keep_prices = priced(stage, stage.input("data/prices/collect_rollouts.json"))
     found = stage.each_graph(partial(_evaluate, cost_model=cost_model, keep_prices=keep_prices))
-    metrics = {graph: rows for graph, (rows, _) in found.items()}
-    applied = {graph: rules for graph, (_, rules) in found.items()}
+    metrics = {graph: each.rows for graph, each in found.items()}
+    applied = {graph: _applied(each.outcomes) for graph, each in found.items()}
+    states = {graph: each.states for graph, each in found.items()}
+    starts = {graph: next(iter(each.outcomes.values())).result.trajectory.start_hash for graph, each in found.items()}
     save_prices(cost_model, stage.output("data/prices/evaluate.json"))
 
     write_results(stage.metrics, Evaluate, metrics)
     write_summary(stage.summary, of_evaluation(metrics))
     write_results(stage.output(f"{RESULTS}/rules_applied.json"), RulesApplied, applied)
+    overlaps = {graph: overlap(visited, starts[graph]) for graph, visited in states.items()}
+    write_results(stage.output(f"{RESULTS}/states.json"), States, overlaps)
+    for graph, visited in states.items():
+        nx.write_graphml(visited, stage.output(f"data/states/{graph}.graphml"))
     stage.output(f"{RESULTS}/table.md").write_text(evaluation_table(metrics))
     plot_rows.write_rows(stage.output(f"{RESULTS}/latency_ratios.csv"), plot_rows.latency_ratios(metrics))
     plot_rows.write_rows(stage.output(f"{RESULTS}/savings.csv"), plot_rows.savings(metrics))
@@ -62,6 +72,7 @@ def evaluate(stage: Stage) -> None:
     pictures = {
         "latency_ratios.png": figures.latency_ratios(metrics),
         "rules_applied.png": figures.rule_heat_map(named, "rlflow"),
+        "states.png": figures.visited_states(states, starts),
     }
     for name, picture in pictures.items():
         save(picture, stage.output(f"{RESULTS}/{name}"))
@@ -70,8 +81,16 @@ def evaluate(stage: Stage) -> None:
         stage.run.artifact(stage.output(f"{RESULTS}/{name}"))
 
 
-def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> tuple[dict[str, Any], Applied]:
-    """Let all methods compete on one graph, and deliver the policy's model; returns rows, and the rules applied."""
+class Evaluated(NamedTuple):
+    """What came of one graph: figures by method, the methods' outcomes, and all states that were visited."""
+
+    rows: dict[str, Any]
+    outcomes: dict[str, Outcome]
+    states: nx.DiGraph
+
+
+def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> Evaluated:
+    """Let all methods compete on one graph, deliver the policy's model, and draw what it has changed."""
     settings = stage.settings
     policy = _policy(stage, cost_model)
 
@@ -104,7 +123,15 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
     model = write_models(delivery, outcomes["rlflow"].result, source, folder)
     cost_ms = rows["rlflow" if delivery.model == OPTIMISED else comparison.ORIGINAL]["cost_after_ms"]
     _register(stage, model, cost_ms, delivery)
-    return rows, {name: Counter(s.rule for s in outcome.result.trajectory.steps) for name, outcome in outcomes.items()}
+    picture = folder / "before_and_after.svg"
+    save(box_picture.draw(model_panels(contest.graph, outcomes["rlflow"].result.best)), picture)
+    stage.run.artifact(picture)
+    return Evaluated(rows, outcomes, visited_states(stage, outcomes))
+
+
+def _applied(outcomes: dict[str, Outcome]) -> dict[str, dict[str, int]]:
+    """Return how often each method has applied each rule."""
+    return {name: Counter(step.rule for step in each.result.trajectory.steps) for name, each in outcomes.items()}
 
 
 def _register(stage: Stage, model: Path, cost_ms: float, delivery: Delivery) -> None:

@@ -407,6 +407,32 @@ RulesApplied = Annotated[dict[str, AppliedByMethod], NOT_EMPTY]
 """Graph -> method -> stable rule id -> times applied on the way to the best graph."""
 
 
+class SourceStates(Document):
+    """The states that a method visited, or rollouts, or the episodes of the policy: a graph each, told by its hash."""
+
+    states: Count
+    alone: Count
+    """States that no other source visited."""
+    best_saved_percent: Annotated[Percent, EQUAL]
+    rewrites_to_best: Count | None
+    """The fewest that lead from the start to the best of them, whoever made them; null if none of these ways does."""
+    shared: dict[str, Count]
+    """Other source -> states that both visited."""
+
+
+class StateGraph(Document):
+    """All that was visited on one graph; a method's way is that to its result."""
+
+    states: Count
+    rewrites: Count
+    """Distinct ones, from a state to another."""
+    sources: Annotated[dict[str, Annotated[SourceStates, DIGITS]], NOT_EMPTY]
+
+
+States = Annotated[dict[str, StateGraph], NOT_EMPTY]
+"""Graph -> the states that rollouts, policy and methods visited, and how many of them they share."""
+
+
 class Point(Document):
     """Controllers trained in the dream at one temperature."""
 
@@ -545,6 +571,7 @@ DOCUMENTS = {
     "train_controller/metrics.json": TrainController,
     "evaluate/metrics.json": Evaluate,
     "evaluate/rules_applied.json": RulesApplied,
+    "evaluate/states.json": States,
     "temperature_sweep/metrics.json": TemperatureSweep,
     "curves.json": TrainingCurves,
 }

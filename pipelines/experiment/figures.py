@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from experiment.comparison import ORIGINAL
@@ -19,10 +20,12 @@ from experiment.tables import Metrics, methods_of
 from rlflow.extras import needs
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import NOISE
+from rlflow.trajectory.state_graph import rewrites_from, sources_of
 
 with needs("plots", "a picture"):
     from matplotlib import colormaps
     from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -206,6 +209,23 @@ def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], 
     return figure
 
 
+def visited_states(graphs: Mapping[str, nx.DiGraph], starts: Mapping[str, str]) -> Figure:
+    """Draw the states that were visited, one panel a graph: how far each is from the start, and what it saves.
+
+    A state has the colour of the last of its sources, so that the methods' ways show above the rollouts.
+    """
+    figure = _figure(columns=len(graphs))
+    panels = figure.subplots(1, len(graphs), squeeze=False)[0]
+    sources = list(dict.fromkeys(source for states in graphs.values() for source in sources_of(states)))
+    colours = dict(zip(sources, cycle(_COLOURS[::2]), strict=False))
+    for axes, (name, states) in zip(panels, graphs.items(), strict=True):
+        _states(axes, states, rewrites_from(states, starts[name]), colours)
+        axes.set(title=name, xlabel="fewest rewrites from the start", ylabel="saved, %")
+    handles = [Line2D([], [], color=colour, marker=".", linestyle="", label=name) for name, colour in colours.items()]
+    figure.legend(handles=handles, loc="outside right upper", fontsize="small")
+    return figure
+
+
 def rule_counts(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], method: str) -> dict[str, list[int]]:
     """Rule -> how often `method` applied it, for each graph that `method` ran on; most used first, unused left out."""
     by_graph = [methods[method] for methods in rules_applied.values() if method in methods]
@@ -255,6 +275,19 @@ def _ratio_bars(axes: Axes, metrics: Metrics, key: str) -> None:
     axes.axhspan(1 - NOISE, 1 + NOISE, color="grey", alpha=0.25)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xticks(range(len(metrics)), list(metrics), rotation=20)
+
+
+def _states(
+    axes: Axes, states: nx.DiGraph, rewrites: Mapping[str, int], colours: Mapping[str, tuple[float, ...]]
+) -> None:
+    at = {state: (rewrites[state], states.nodes[state]["saved_percent"]) for state in states if state in rewrites}
+    lines = LineCollection([(at[a], at[b]) for a, b in states.edges if a in at and b in at], colors="lightgrey")
+    lines.set(linewidth=0.4, zorder=0)
+    axes.add_collection(lines)
+    shown = sorted(at, key=lambda state: [*colours].index(states.nodes[state]["sources"].split(",")[-1]))
+    colour = [colours[states.nodes[state]["sources"].split(",")[-1]] for state in shown]
+    rewrites_from_start, saved = zip(*(at[state] for state in shown), strict=True)
+    axes.scatter(rewrites_from_start, saved, s=4, c=colour)
 
 
 def _saving_line(axes: Axes, row: Mapping[str, Any], colour: str) -> None:

@@ -24,7 +24,9 @@ def state(**classes: int) -> TokenState:
     distance = np.full((number, number), FAR_AWAY, np.int8)
     np.fill_diagonal(distance, 0)
     token = np.array(["ABCD".index(name) for name in classes], np.int64)
-    return TokenState(token, np.array(list(classes.values()), np.int64), distance, np.ones(number, np.float32), 90.0)
+    return TokenState(
+        token, np.array(list(classes.values()), np.int64), distance, np.ones(number, np.float32), 90.0, "a"
+    )
 
 
 def step(chosen: int, gone: list[int], turned: list[list[int]], born: list[list[int]]) -> TokenStep:

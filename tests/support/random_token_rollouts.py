@@ -71,7 +71,14 @@ def _state(rng: np.random.Generator, counts: np.ndarray) -> TokenState:
     present = rng.permutation(np.flatnonzero(counts))
     between = np.triu(rng.integers(0, FAR_AWAY + 1, (len(present), len(present))), 1).astype(np.int8)
     saving = rng.normal(size=len(present)).astype(np.float32)
-    return TokenState(present, counts[present], between + between.T, saving, float(rng.uniform(50, 100)))
+    return TokenState(
+        present,
+        counts[present],
+        between + between.T,
+        saving,
+        float(rng.uniform(50, 100)),
+        f"{rng.integers(2**63):016x}",
+    )
 
 
 def _step(rng: np.random.Generator, before: TokenState, tokens: int) -> tuple[np.ndarray, TokenStep]:

@@ -3,7 +3,7 @@
 rollouts_of(stage.settings).write(stage, cost_model, on_episode)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from tracking.share import Share
@@ -13,6 +13,7 @@ from experiment.formulations.episodes import OnEpisode
 from experiment.formulations.graph_level import rollouts as graph_level
 from experiment.formulations.match_level import rollouts as match_level
 from rlflow.cost.base import CostModel
+from rlflow.trajectory.state_graph import Way
 
 
 class RolloutsPart(Protocol):
@@ -26,6 +27,9 @@ class RolloutsPart(Protocol):
 
         `InputError` if workers cannot share them.
         """
+
+    def ways(self, stage: Stage) -> Iterable[Way]:
+        """Yield the states of each episode that was written for one graph, of all rounds."""
 
 
 ROLLOUTS: Mapping[str, RolloutsPart] = {"graph_level": graph_level, "match_level": match_level}

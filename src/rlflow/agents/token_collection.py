@@ -177,7 +177,8 @@ def state_of(state: MatchLevelState, bank: TokenBank) -> TokenState:
     classes = state.classes
     rules = (state.match(state.first(match_class)).rule.id for match_class in range(len(classes.tokens)))
     token = [bank.place(token, rule) for token, rule in zip(classes.tokens, rules, strict=True)]
-    return TokenState(np.array(token, dtype=np.int64), classes.counts, state.distance, state.saving, state.percent)
+    places = np.array(token, dtype=np.int64)
+    return TokenState(places, classes.counts, state.distance, state.saving, state.percent, state.hash)
 
 
 def greedy_descent(process: TokenProcess) -> Iterator[MatchLevelState]:

@@ -2,7 +2,7 @@
 
     @dataclass
     class Step:
-        chosen: int                                         a number each: one array of them
+        chosen: int                                         a number or a text each: one array of them
         gone: Annotated[np.ndarray, Along("kinds")]         arrays end to end, and their lengths in an array "kinds"
         turned: Annotated[np.ndarray, Along("turns")]
 
@@ -22,7 +22,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import numpy as np
 
 T = TypeVar("T")
-_NUMBERS = {int: np.int64, bool: np.int64, float: np.float64}
+_SINGLE = {int: np.int64, bool: np.int64, float: np.float64, str: np.str_}
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def pack(kind: type[T], records: Sequence[T], prefix: str = "") -> dict[str, np.
             lengths[prefix + how.axis] = np.array([len(value) - how.extra for value in values], np.int64)
             columns[prefix + name] = _end_to_end([_upper(value) for value in values] if how.symmetric else values)
         else:
-            columns[prefix + name] = np.array(values, _NUMBERS[how])
+            columns[prefix + name] = np.array(values, _SINGLE[how])
     return lengths | columns
 
 
@@ -65,11 +65,11 @@ def unpack(
 
 
 def _columns(kind: type[Any]) -> Mapping[str, Any]:
-    """Return how each field that is packed is stored: along an axis, or as a number of that type."""
+    """Return how each field that is packed is stored: along an axis, or one value of that type each."""
     stored = {}
     for name, annotation in get_type_hints(kind, include_extras=True).items():
         how = next((said for said in get_args(annotation)[1:] if isinstance(said, Along)), annotation)
-        if isinstance(how, Along) or how in _NUMBERS:
+        if isinstance(how, Along) or how in _SINGLE:
             stored[name] = how
     return stored
 

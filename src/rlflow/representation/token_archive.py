@@ -27,12 +27,12 @@ from rlflow.representation.packing import Along, pack, unpack
 from rlflow.representation.token_rollouts import Demonstration, TokenEpisode, TokenRollouts, TokenState, TokenStep
 from rlflow.representation.vocabulary import Vocabulary
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _ARRAYS = {
     "token": ("nodes", "before", "after", "op", "role", "features", "price", "edges_before", "edges_after"),
     "episode": ("steps", "graph", "unit_percent", "terminated", "shown"),
-    "state": ("kinds", "cost", "distance", "token", "count", "saving"),
+    "state": ("kinds", "cost", "hash", "distance", "token", "count", "saving"),
     "step": ("chosen", "reward", "kinds", "turns", "births", "distance", "gone", "turned", "born"),
     "label": ("kinds", "taken", "gain"),
 }

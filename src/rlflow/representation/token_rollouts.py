@@ -34,7 +34,8 @@ class TokenState:
 
     token (K,) int64 into `TokenRollouts.tokens`; count (K,) int64, matches of the class; distance (K, K) int8, the
     least number of edges between a match of one class and one of the other (`FAR_AWAY` at most). saving (K,) float32:
-    what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start.
+    what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start. hash: the
+    structural hash of the graph.
     """
 
     token: Annotated[np.ndarray, Along("kinds")]
@@ -42,6 +43,7 @@ class TokenState:
     distance: Annotated[np.ndarray, Along("kinds", integers=np.int8, symmetric=True)]
     saving: Annotated[np.ndarray, Along("kinds")]
     cost: float
+    hash: str
 
     def __post_init__(self) -> None:
         classes = len(self.token)

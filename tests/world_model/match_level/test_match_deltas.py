@@ -26,7 +26,7 @@ def test_equal_sets_are_one_with_the_number_of_times():
 
 def state(token: list[int], count: list[int]) -> TokenState:
     distance = np.where(np.eye(len(token), dtype=bool), 0, 1).astype(np.int8)
-    return TokenState(np.array(token), np.array(count), distance, np.zeros(len(token), np.float32), 1.0)
+    return TokenState(np.array(token), np.array(count), distance, np.zeros(len(token), np.float32), 1.0, "a")
 
 
 def turning() -> TokenEpisode:

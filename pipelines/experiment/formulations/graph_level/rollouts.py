@@ -1,5 +1,6 @@
 """Rollouts of the graph level: a random agent goes first, by the rules that were chosen for the graph."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.representation.rollouts import Episode
+from rlflow.trajectory import record
+from rlflow.trajectory.state_graph import Way, way_of
 
 
 def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[str, Any]:
@@ -48,6 +51,10 @@ def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[st
 
 def play(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> None:
     raise InputError("workers share episodes over match tokens alone: choose world_model=match_level, or one worker")
+
+
+def ways(stage: Stage) -> Iterable[Way]:
+    return map(way_of, record.load(stage.input(f"data/rollouts/{stage.graph}") / "trajectories.jsonl"))
 
 
 def _figures(collection: Collection, known: int, known_beyond: int, env: SubstitutionEnv) -> dict[str, Any]:

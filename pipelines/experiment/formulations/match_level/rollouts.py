@@ -1,5 +1,6 @@
 """Rollouts of the match level: they tell of every match what it saves, and agents act by all rules of the library."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from tracking.factories import graph_of
@@ -16,6 +17,7 @@ from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.representation.token_shards import merged
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.trajectory.state_graph import Visit, Way
 
 
 def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[str, Any]:
@@ -27,6 +29,14 @@ def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[st
 
 def play(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> None:
     _collected(stage, cost_model, on_episode, share)
+
+
+def ways(stage: Stage) -> Iterable[Way]:
+    rollouts = token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
+    for episode in rollouts.episodes:
+        first, *others = [Visit(state.hash, 100.0 - state.cost) for state in episode.states]
+        taken = (state.token[step.chosen] for state, step in zip(episode.states, episode.steps, strict=False))
+        yield [first, *(visit._replace(rule=rollouts.rule_of[t]) for visit, t in zip(others, taken, strict=True))]
 
 
 def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> Collected:
