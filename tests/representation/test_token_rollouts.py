@@ -29,14 +29,14 @@ def state(**classes: int) -> TokenState:
     )
 
 
-def step(chosen: int, gone: list[int], turned: list[list[int]], born: list[list[int]]) -> TokenStep:
+def step(chosen: int, gone: list[int], turned: list[list[int]], born: list[list[int]], taken: int = 1) -> TokenStep:
     distance = np.array([0, 1, FAR_AWAY][: len(gone)], np.int8)
     changes = (
         np.array(gone, np.int64),
         np.array(turned, np.int64).reshape(-1, 3),
         np.array(born, np.int64).reshape(-1, 2),
     )
-    return TokenStep(chosen, 10.0, distance, *changes)
+    return TokenStep(chosen, taken, 10.0, distance, *changes)
 
 
 BEFORE, AFTER = state(A=12, B=12, C=1), state(A=11, C=2, D=1, B=9)
@@ -56,6 +56,7 @@ def test_an_episode_that_adds_up_is_taken() -> None:
     "wrong",
     [
         step(1, [0, 1, 0], [[1, 2, 1], [1, 1, 1]], []),  # a B is taken
+        step(0, [0, 1, 0], [[1, 2, 1], [1, 1, 1]], [], taken=2),  # two A are taken
         step(0, [0, 2, 0], [[1, 2, 1], [1, 1, 1]], []),  # two end
         step(0, [0, 1, 0], [[1, 2, 1]], []),  # nothing becomes the C
         step(0, [0, 1, 0], [[1, 2, 1], [0, 1, 1]], []),  # an A does
@@ -65,6 +66,13 @@ def test_an_episode_that_adds_up_is_taken() -> None:
 def test_a_step_that_does_not_add_up_is_refused(wrong: TokenStep) -> None:
     with pytest.raises(InputError, match="not those before it, less gone, plus born"):
         episode(wrong)
+
+
+def test_a_step_is_whole_if_it_left_none_of_its_class() -> None:
+    """Of twelve A, one is taken and none, or eleven others end; or all are taken."""
+    assert not STEP.is_whole(BEFORE)
+    assert replace(STEP, gone=np.array([11, 1, 0])).is_whole(BEFORE)
+    assert replace(STEP, taken=12).is_whole(BEFORE)
 
 
 def test_matches_that_come_from_nowhere_or_vanish_are_refused() -> None:
@@ -92,6 +100,7 @@ def test_any_match_more_or_less_shows_in_drawn_steps(seed: int) -> None:
     [
         replace(STEP, chosen=3),
         replace(STEP, chosen=-1),
+        replace(STEP, taken=0),
         replace(STEP, gone=np.array([0, 2, -1])),
         replace(STEP, born=np.array([[4, 1]])),
         replace(STEP, born=np.array([[0, 0]])),

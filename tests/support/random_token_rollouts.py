@@ -86,8 +86,10 @@ def _step(rng: np.random.Generator, before: TokenState, tokens: int) -> tuple[np
     classes = len(before.token)
     chosen = int(rng.integers(classes))
     left = before.count.copy()
-    left[chosen] -= 1
+    taken = int(rng.integers(1, left[chosen] + 1))
+    left[chosen] -= taken
     gone = rng.integers(0, left + 1)
+    gone[chosen] = left[chosen] if rng.random() < 0.8 else gone[chosen]
     left -= gone
     turned = [
         (place, int(rng.integers(tokens)), int(rng.integers(1, left[place] + 1)))
@@ -104,7 +106,7 @@ def _step(rng: np.random.Generator, before: TokenState, tokens: int) -> tuple[np
         counts[token] += number
     columns = np.array(turned, np.int64).reshape(-1, 3), np.array(born, np.int64).reshape(-1, 2)
     distance = rng.integers(0, FAR_AWAY + 1, classes).astype(np.int8)
-    return counts, TokenStep(chosen, float(rng.normal()), distance, gone, *columns)
+    return counts, TokenStep(chosen, taken, float(rng.normal()), distance, gone, *columns)
 
 
 def _in_places(step: TokenStep, after: TokenState) -> TokenStep:

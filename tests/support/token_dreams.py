@@ -14,7 +14,7 @@ from rlflow.world_model.match_level.match_level_config import MatchLevelDreamCon
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
 from rlflow.world_model.match_level.starts import TokenStarts
 from rlflow.world_model.match_level.token_encoder import TokenReading
-from rlflow.world_model.match_level.token_memory import ALL_GONE, TokenMemory
+from rlflow.world_model.match_level.token_memory import OUTCOMES, TokenMemory
 
 EMBEDDING = 2
 
@@ -28,15 +28,16 @@ class Entry(NamedTuple):
 
 
 class Set(NamedTuple):
-    """A birth set with the logarithm of its weight; all its matches lie `apart` from each other."""
+    """What `taken` rewrites bore, with the logarithm of its weight; all these matches lie `apart` from each other."""
 
     entries: Sequence[Entry]
     log_weight: float = 0.0
     apart: int = 1
+    taken: int = 1
 
 
-def memory(gone_at_0: int = 1) -> TokenMemory:
-    """Whatever the tokens are, a rewrite ends `gone_at_0` matches of every class at distance 0, and none beyond."""
+def memory(gone_at_0: int = 0) -> TokenMemory:
+    """Whatever the tokens are, the outcome is `gone_at_0` of every class at distance 0, and that none is gone beyond."""
     made = TokenMemory(EMBEDDING, metric_width=1, survival_width=1).eval().requires_grad_(False)
     for parameter in made.parameters():
         parameter.zero_()
@@ -44,7 +45,7 @@ def memory(gone_at_0: int = 1) -> TokenMemory:
     first, _, last = made.gone
     first.weight.fill_(1.0)
     last.weight[gone_at_0] = 1.0
-    last.bias.copy_(torch.tensor([5.0, *[0.0] * ALL_GONE]))
+    last.bias[0] = 5.0
     return made
 
 
@@ -80,6 +81,7 @@ def precomputed(
         other=torch.zeros(tokens, 1),
         sets=MatchDeltas(
             parent=torch.tensor([owner for owner, _ in owned]),
+            taken=torch.tensor([one.taken for _, one in owned]),
             seen=torch.ones(len(owned)),
             token=table[..., 0],
             before=table[..., 2],
@@ -102,6 +104,7 @@ def state(
     """One state of classes (token, count), as far from each other as can be but for the `distance` of some places."""
     token, count = torch.zeros(1, places, dtype=torch.int64), torch.zeros(1, places, dtype=torch.int64)
     between = torch.full((1, places, places), FAR_AWAY, dtype=torch.int8)
+    between[0].fill_diagonal_(0)
     for place, (match_class, number) in enumerate(classes):
         token[0, place], count[0, place] = match_class, number
     for (one, other), edges in (distance or {}).items():

@@ -17,21 +17,27 @@ SAVED = (3.0, -1.0, 0.5, 2.0)
 """What it saves, in units."""
 
 
-def written_episode(start: Sequence[int], taken: Sequence[int], unit_percent: float = 1.0) -> TokenEpisode:
-    """The episode from one match of each token of `start` on, by rewrites of the tokens `taken`."""
+def written_episode(
+    start: Sequence[int], tokens: Sequence[int], unit_percent: float = 1.0, most: int = 99
+) -> TokenEpisode:
+    """The episode from one match of each token of `start` on, by rewrites of some tokens, of each at `most` so many."""
     counts = np.bincount(start, minlength=len(LAW))
     states, steps, cost = [_state(counts, 100.0, unit_percent)], [], 100.0
-    for token in taken:
+    for token in tokens:
         before = states[-1]
-        counts = counts - np.eye(len(LAW), dtype=np.int64)[token] + np.bincount(LAW[token], minlength=len(LAW))
-        cost -= SAVED[token] * unit_percent
+        taken = min(most, int(counts[token]))
+        counts = counts + taken * (
+            np.bincount(LAW[token], minlength=len(LAW)) - np.eye(len(LAW), dtype=np.int64)[token]
+        )
+        cost -= taken * SAVED[token] * unit_percent
         states.append(_state(counts, cost, unit_percent))
         chosen = before.token.tolist().index(token)
-        born = [[states[-1].token.tolist().index(one), 1] for one in LAW[token]]
+        born = [[states[-1].token.tolist().index(one), taken] for one in LAW[token]]
         steps.append(
             TokenStep(
                 chosen=chosen,
-                reward=SAVED[token] * unit_percent,
+                taken=taken,
+                reward=taken * SAVED[token] * unit_percent,
                 distance=before.distance[chosen],
                 gone=np.zeros(len(before.token), np.int64),
                 turned=np.zeros((0, 3), np.int64),

@@ -4,8 +4,8 @@
     collected.rollouts
 
 An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, or on the
-trajectories of a policy, which finds what its world model gets wrong. It mixes three kinds of steps: the rewrite that
-saves most, one next to the last, and any. All classes of matches of every state are labelled with what they save, so
+trajectories of a policy, which finds what its world model gets wrong. It mixes three kinds of steps: the class of
+matches that saves most, one next to the last, and any. All classes of every state are labelled with what they save, so
 one step teaches a hundred savings.
 
 Several workers may play some of the episodes each, in processes or on machines of their own, and leave them in one
@@ -45,10 +45,10 @@ _LEAST_SAVING_PERCENT = 1e-6  # below which a saving is rounding
 
 @dataclass(frozen=True)
 class TokenCollectionConfig:
-    """Episodes of at most `steps` rewrites.
+    """Episodes of at most `steps` choices, each of all matches of a class.
 
     `from_start` of them begin at the start, `from_end` where a way ends, the others anywhere on a way. At each step of
-    an episode, with one of `greedy` as probability, drawn for the episode, the rewrite that saves most is taken; else,
+    an episode, with one of `greedy` as probability, drawn for the episode, the class that saves most is taken; else,
     with probability `local`, one within `nearby` edges of the last; else any.
     """
 
@@ -161,11 +161,11 @@ def _episode(
 def play(
     process: TokenProcess, bank: TokenBank, start: MatchLevelState, choose: Choose, steps: int, rng: np.random.Generator
 ) -> TokenEpisode:
-    """Play one episode of at most `steps` rewrites, which ends early where there is no match."""
+    """Play one episode of at most `steps` choices, which ends early where there is no match."""
     state, states, taken = start, [state_of(start, bank)], list[TokenStep]()
     near = np.full(len(start.classes.tokens), FAR_AWAY, dtype=np.int8)
     while len(taken) < steps and len(state.classes.tokens):
-        state, step = process.step(state, choose(state, near, rng))
+        state, step, _ = process.step(state, choose(state, near, rng))
         states.append(state_of(state, bank))
         near = nearness_after(states[-2].token, step, states[-1].token)
         taken.append(step)
@@ -185,15 +185,15 @@ def greedy_descent(process: TokenProcess) -> Iterator[MatchLevelState]:
     """Yield the states on greedy's way, the start first."""
     state = process.start()
     yield state
-    while state.saving.max(initial=0.0) > _LEAST_SAVING_PERCENT:
-        state, _ = process.step(state, int(state.saving.argmax()))
+    while state.saving_of_all.max(initial=0.0) > _LEAST_SAVING_PERCENT:
+        state = process.step(state, int(state.saving_of_all.argmax())).state
         yield state
 
 
 def _mixed(config: TokenCollectionConfig, greedy: float) -> Choose:
     def choose(state: MatchLevelState, near: np.ndarray, rng: np.random.Generator) -> int:
         if rng.random() < greedy:
-            return int(state.saving.argmax())
+            return int(state.saving_of_all.argmax())
         nearby = np.flatnonzero(near <= config.nearby)
         pool = nearby if len(nearby) and rng.random() < config.local else np.arange(len(near))
         return int(rng.choice(pool))

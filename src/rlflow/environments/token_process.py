@@ -2,7 +2,7 @@
 
     process = TokenProcess(graph, rewriter, cost_model)
     before = process.start()
-    after, step = process.step(before, int(before.saving.argmax()))      # a class of match; the first of that kind
+    after, step, way = process.step(before, int(before.saving.argmax()))      # all matches of a class
     step.reward, step.born
 
 Asked for what can be saved, a state has every class of match priced, whether it is taken or not; alike ones are
@@ -65,6 +65,11 @@ class MatchLevelState(ProcessState):
         return self.saving_of(range(len(self.classes.tokens)))
 
     @cached_property
+    def saving_of_all(self) -> np.ndarray:
+        """(K,) float32: what one of each class saves, times those that can be carried out."""
+        return self.saving * np.array([self.apart(match_class) for match_class in range(len(self.saving))], np.float32)
+
+    @cached_property
     def distance(self) -> np.ndarray:
         """(K, K) int8 between classes, see `token_distances`."""
         return self._distances.groups_apart()
@@ -114,14 +119,12 @@ class MatchLevelState(ProcessState):
         return MatchDistances(self.graph, [match.nodes for _, match in self.classes.matches], self.classes.token_of)
 
 
-class AllTaken(NamedTuple):
-    """The state after all matches of a class, the rewrites with the graphs that they led to, and what became of the
-    other matches.
-    """
+class Rewritten(NamedTuple):
+    """The state after the rewrites of a class, what became of the matches, and each rewrite with its graph."""
 
     state: MatchLevelState
-    way: Sequence[tuple[Location, ProcessState]]
     step: TokenStep
+    way: Sequence[tuple[Location, ProcessState]]
 
 
 class TokenProcess:
@@ -174,27 +177,24 @@ class TokenProcess:
         """The state of a graph that rewriting has led to."""
         return MatchLevelState(graph, self.evaluator, self.start_ms, self._tokeniser.tokens(graph, self.profile))
 
-    def step(self, before: MatchLevelState, match_class: int) -> tuple[MatchLevelState, TokenStep]:
-        """Carry out the first match of a class; return the state after it, and what became of the matches."""
-        return self.take(before, before.first(match_class))
-
-    def take(self, before: MatchLevelState, number: int) -> tuple[MatchLevelState, TokenStep]:
-        """Carry out one match, by its number in the state; return what `step` does."""
-        after = self.at(self.evaluator.rewritten(before.graph, before.match(number)))
-        return after, _what_became(before, after, [number], before.distance_from(number))
-
-    def take_all(self, before: MatchLevelState, match_class: int) -> AllTaken:
+    def step(self, before: MatchLevelState, match_class: int) -> Rewritten:
         """Carry out all matches of a class, one after another, as long as they are there."""
-        numbers = np.flatnonzero(before.classes.token_of == match_class).tolist()
         state: ProcessState = before
         way: list[tuple[Location, ProcessState]] = []
-        for place in [place_of(before.match(number)) for number in numbers]:
-            if (found := self._at_place(state.graph, place)) is not None:
+        taken = []
+        for number in np.flatnonzero(before.classes.token_of == match_class).tolist():
+            if (found := self._at_place(state.graph, place_of(before.match(number)))) is not None:
                 location, match = found
                 state = ProcessState(self.evaluator.rewritten(state.graph, match), self.evaluator)
                 way.append((location, state))
+                taken.append(number)
         after = self.at(state.graph)
-        return AllTaken(after, way, _what_became(before, after, numbers, before.distance[match_class]))
+        return Rewritten(after, _what_became(before, after, taken, before.distance[match_class]), way)
+
+    def take(self, before: MatchLevelState, number: int) -> tuple[MatchLevelState, TokenStep]:
+        """Carry out one match, by its number in the state."""
+        after = self.at(self.evaluator.rewritten(before.graph, before.match(number)))
+        return after, _what_became(before, after, [number], before.distance_from(number))
 
     def _at_place(self, graph: Graph, place: Place) -> tuple[Location, Match] | None:
         rule = self._numbers[place[0]]
@@ -246,6 +246,7 @@ def _what_became(
     born = Counter(new for place, new in now.items() if place not in was)
     return TokenStep(
         chosen=int(before.classes.token_of[taken[0]]),
+        taken=len(taken),
         reward=before.percent - after.percent,
         distance=distance,
         gone=gone,

@@ -33,7 +33,7 @@ _ARRAYS = {
     "token": ("nodes", "before", "after", "op", "role", "features", "price", "edges_before", "edges_after"),
     "episode": ("steps", "graph", "unit_percent", "terminated", "shown"),
     "state": ("kinds", "cost", "hash", "distance", "token", "count", "saving"),
-    "step": ("chosen", "reward", "kinds", "turns", "births", "distance", "gone", "turned", "born"),
+    "step": ("chosen", "taken", "reward", "kinds", "turns", "births", "distance", "gone", "turned", "born"),
     "label": ("kinds", "taken", "gain"),
 }
 """The arrays of the file in their order, but for the last, the rule of each token."""

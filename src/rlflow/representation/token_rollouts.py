@@ -1,10 +1,10 @@
 """Episodes over match tokens: what could be done in each state, what was done, and what became of it.
 
 A state lists the classes of matches that it has, each with their number and with what one of them saves, whether it was
-taken or not. A step names the kind that was taken, and how it changed the list:
+taken or not. A step names the class that was taken, and how it changed the list:
 
-    state   A x 12, B x 12            step: an A was taken
-    after   A x 11, B x 11, C x 1     gone: a B that shared a node with it; born: C
+    state   A x 12, B x 12            step: all A were taken
+    after   B x 1, C x 12             gone: the B that shared a node with one; born: C
 
 Tokens are stored once (`TokenRollouts.tokens`), and a state holds indices, since most states share most of them.
 
@@ -63,21 +63,27 @@ class TokenState:
 
 @dataclass(frozen=True, eq=False)
 class TokenStep:
-    """A rewrite and what became of the matches; places are those of classes in the state before and the one after.
+    """Rewrites and what became of the matches; places are those of classes in the state before and the one after.
 
-    - `chosen`: the place of its class; `reward` in percent of the episode's start.
-    - `distance` (K,) int8: from the match that was taken to the nearest one of each class.
-    - `gone` (K,) int64: matches of each class that are no more, beside the one that was taken.
+    - `chosen`: the place of the class; `taken`: how many of its matches were rewritten, one after another; `reward` of
+      all of them, in percent of the episode's start.
+    - `distance` (K,) int8: from the matches that were taken to the nearest one of each class.
+    - `gone` (K,) int64: matches of each class that are no more, beside those that were taken.
     - `turned` (C, 3) int64: place before, place after and number of matches that look different now.
     - `born` (B, 2) int64: place after and number of the matches that were not there before.
     """
 
     chosen: int
+    taken: int
     reward: float
     distance: Annotated[np.ndarray, Along("kinds", integers=np.int8)]
     gone: Annotated[np.ndarray, Along("kinds")]
     turned: Annotated[np.ndarray, Along("turns")]
     born: Annotated[np.ndarray, Along("births")]
+
+    def is_whole(self, before: TokenState) -> bool:
+        """Return whether no match of its class was left to take."""
+        return self.taken + int(self.gone[self.chosen]) == int(before.count[self.chosen])
 
 
 def nearness_after(before: np.ndarray, step: TokenStep, after: np.ndarray) -> np.ndarray:
@@ -157,6 +163,7 @@ def _check_step(before: TokenState, step: TokenStep, after: TokenState) -> None:
     ends = np.array([classes, classes_after, np.iinfo(np.int64).max])
     in_range = (
         0 <= step.chosen < classes
+        and step.taken >= 1
         and step.gone.min(initial=0) >= 0
         and ((step.turned >= (0, 0, 1)) & (step.turned < ends)).all()
         and ((step.born >= (0, 1)) & (step.born < ends[1:])).all()
@@ -164,7 +171,7 @@ def _check_step(before: TokenState, step: TokenStep, after: TokenState) -> None:
     if not in_range or not _are_distances(step.distance) or not np.isfinite(step.reward):
         raise InputError(f"token rollouts: a step does not fit its state of {classes} classes, or that after it")
     left, come = before.count - step.gone, np.zeros(len(after.token), dtype=np.int64)
-    left[step.chosen] -= 1
+    left[step.chosen] -= step.taken
     np.subtract.at(left, step.turned[:, 0], step.turned[:, 2])
     np.add.at(come, step.turned[:, 1], step.turned[:, 2])
     np.add.at(come, step.born[:, 0], step.born[:, 1])

@@ -106,8 +106,8 @@ def test_rewards_add_up_to_the_drop_of_the_cost():
 
 def test_an_observation_shows_every_kind_that_is_there_and_nothing_of_the_others():
     """Before and after rewrites of a class: embedding, scaled saving, log count, nearness; then the scaled gain."""
-    known = precomputed({A: [Set([Entry(D, 2)])]}, [0.3, -0.1, 0.2, 1.0])
-    env = dream(known, state([(A, 2), (B, 1)], PLACES, {(0, 1): 3}, unit=0.5), pessimism=0.0)
+    known = precomputed({A: [Set([Entry(D, 3)], taken=2)]}, [0.3, -0.1, 0.2, 1.0])
+    env = dream(known, state([(A, 2), (B, 1)], PLACES, {(0, 1): 3}, unit=0.5), gone_at_0=0, pessimism=0.0)
     view = env.layout.split(torch.from_numpy(env.reset()))
     assert view.classes.shape == (8, PLACES, EMBEDDING + 3)
     assert view.present.tolist() == [[True, True, False, False, False]] * 8
@@ -120,7 +120,7 @@ def test_an_observation_shows_every_kind_that_is_there_and_nothing_of_the_others
 
     view = env.layout.split(torch.from_numpy(env.step(np.zeros(8, dtype=int))[0]))
     assert view.present[0].tolist() == [True, True, False, False, False], "those born are where those taken were"
-    torch.testing.assert_close(view.classes[0, :2, -2], torch.log1p(torch.tensor([4.0, 1.0])))
+    torch.testing.assert_close(view.classes[0, :2, -2], torch.log1p(torch.tensor([3.0, 1.0])))
     torch.testing.assert_close(view.classes[0, :2, -1], torch.tensor([1.0, 1 - 3 / FAR_AWAY]))
     assert view.cost[0].item() == pytest.approx(0.25 * math.asinh(2 * math.sinh(0.3)), abs=1e-5)
     assert (view.classes[:, 2:] == 0).all()

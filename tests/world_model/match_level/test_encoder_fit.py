@@ -33,9 +33,9 @@ def test_labels_in_closed_form():
 
 
 def test_births_are_averaged_and_matches_counted():
-    """B bears C and D both times; A x 3 counts by the square root."""
+    """B bears C and D both times, three of it thrice as many; A x 3 counts by the square root."""
     labels = token_labels([written_episode([A, A, A], [A, B]), written_episode([B], [B])], OPERATORS)
-    assert labels.saving_weight[0].item() == pytest.approx(np.sqrt(3 + 2 + 2))
+    assert labels.saving_weight[0].item() == pytest.approx(np.sqrt(3))
     assert labels.births[1].tolist() == pytest.approx(np.log1p(OPERATORS[C] + OPERATORS[D]).tolist())
 
 

@@ -15,7 +15,7 @@ from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import Demonstration, TokenEpisode
 from rlflow.world_model.match_level.expert_metrics import auc, rule_shares
 
-WALK = written_episode((A, A, B), (A,))
+WALK = written_episode((A, A, B), (A,), most=1)
 """A x 2, B x 1; then A x 1, B x 2."""
 
 

@@ -11,7 +11,7 @@ from rlflow.world_model.match_level.imagination import ClassStates, imagine
 from rlflow.world_model.match_level.match_deltas import NONE
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
-from rlflow.world_model.match_level.token_memory import ALL_GONE, MOST_GONE
+from rlflow.world_model.match_level.token_memory import FEW
 
 A, B, C, D, E = range(5)
 NOTHING = [0.0] * 5
@@ -24,64 +24,44 @@ def after(
     match_class: int = 0,
     config: MatchLevelDreamConfig = PLAIN,
     *,
-    gone_at_0: int = 1,
+    outcome_at_0: int = 0,
     seed: int = 0,
-    most: int = 1,
 ) -> tuple[ClassStates, torch.Tensor]:
-    """The outcome of so many rewrites of one class, at most, in every state."""
+    """The outcome of the rewrites of one class, in every state."""
     generator = torch.Generator().manual_seed(seed)
     classes = torch.full((len(states.token),), match_class)
-    return imagine(known, memory(gone_at_0), states, classes, torch.full_like(classes, most), config, generator)
+    return imagine(known, memory(outcome_at_0), states, classes, config, generator)
 
 
-def test_a_rewrite_takes_one_match_and_ends_those_that_share_a_node_with_it():
-    """Of B, which shares one, one match ends; C, two edges away, keeps both."""
+@pytest.mark.parametrize(
+    ("outcome", "left"), [(0, 3), (1, 2), (2, 1), (3, 0), (FEW + 1, 0), (FEW + 2, 1), (FEW + 4, 3)]
+)
+def test_rewrites_take_their_class_and_end_those_that_share_a_node(outcome: int, left: int):
+    """Of B, which shares one, so many are left; C, two edges away, keeps both."""
     before = state([(A, 2), (B, 3), (C, 2)], 4, {(0, 1): 0, (0, 2): 2})
-    result, _ = after(precomputed({}, NOTHING), before)
-    assert present(result) == {A: 1, B: 2, C: 2}
+    result, _ = after(precomputed({}, NOTHING), before, outcome_at_0=outcome)
+    assert present(result) == {B: left, C: 2} if left else {C: 2}
 
 
-def test_all_matches_of_a_class_are_taken_as_often_as_one_of_them():
-    """Three rewrites: each ends one B, which has two, and saves as much as it would alone."""
-    before, known = state([(A, 3), (B, 2), (C, 2)], 4, {(0, 1): 0, (0, 2): 2}), precomputed({}, [1.0, *NOTHING[1:]])
-    _, once = after(known, before)
-    result, thrice = after(known, before, most=99)
-    assert present(result) == {C: 2}
-    assert once[0] > 0
-    assert thrice == pytest.approx(3 * once)
+def test_a_saving_counts_for_each_match_that_is_taken():
+    """Three, or one of them where it ends the two others, or two where one ends: that is nearest to itself."""
+    before, known = state([(A, 3), (C, 2)], 4, {(0, 1): 2}), precomputed({}, [1.0, *NOTHING[1:]])
+    _, all_of_it = after(known, before)
+    for outcome, taken in ((FEW + 1, 1), (1, 2), (FEW + 3, 2)):
+        result, reward = after(known, before, outcome_at_0=outcome)
+        assert present(result) == {C: 2}
+        assert reward == pytest.approx(all_of_it * taken / 3)
+    assert all_of_it[0] == pytest.approx(3 * math.sinh(1.0))
 
 
-def test_a_class_whose_rewrites_end_each_other_is_taken_less_often():
-    """Each rewrite ends itself and another one: five matches are three rewrites, and one where all are gone at once."""
-    before, known = state([(A, 5)], 2, {(0, 0): 0}), precomputed({}, [1.0, *NOTHING[1:]])
-    _, once = after(known, before)
-    result, reward = after(known, before, most=99)
-    assert present(result) == {}
-    assert reward == pytest.approx(3 * once)
-    _, all_at_once = after(known, before, most=99, gone_at_0=ALL_GONE)
-    assert all_at_once == once
-
-
-def test_others_of_its_own_kind_may_end_too():
-    result, _ = after(precomputed({}, NOTHING), state([(A, 3)], 2, {(0, 0): 0}))
-    assert present(result) == {A: 1}
-
-
-def test_no_more_matches_end_than_there_are():
-    """Three are said to end of a class that has two: not one is left, and not one less than none."""
-    before = state([(A, 1), (B, 2)], 4, {(0, 1): 0, (0, 0): 0})
-    result, _ = after(precomputed({}, NOTHING), before, gone_at_0=3)
-    assert present(result) == {}
-    assert (result.count == 0).all()
-
-
-def test_all_matches_of_a_kind_may_end_however_many_there_are():
-    """Twelve matches read one node, which goes; others of that class do not outlive it, those two edges away do."""
-    before = state([(A, 1), (B, 12), (C, 12)], 4, {(0, 1): 0, (0, 2): 2})
-    result, _ = after(precomputed({}, NOTHING), before, gone_at_0=ALL_GONE)
-    assert present(result) == {C: 12}
-    fewer, _ = after(precomputed({}, NOTHING), before, gone_at_0=MOST_GONE)
-    assert present(fewer) == {B: 12 - MOST_GONE, C: 12}
+@pytest.mark.parametrize(
+    ("there", "born"), [(1, {D: 1}), (2, {D: 1, E: 1}), (4, {D: 2, E: 1}), (8, {D: 4, E: 2}), (9, {D: 5, E: 2})]
+)
+def test_what_is_born_comes_with_each_rewrite(there: int, born: dict[int, int]):
+    """Of four rewrites two bore D and one E: in proportion, to the nearest number, and up where it is between two."""
+    known = precomputed({A: [Set([Entry(D, 2), Entry(E, 1)], taken=4)]}, NOTHING)
+    result, _ = after(known, state([(A, there)], 4))
+    assert present(result) == born
 
 
 @pytest.mark.parametrize(("edges", "expected"), [(3, {B: 2, D: 1}), (4, {B: 3})])
@@ -101,23 +81,23 @@ def test_no_more_matches_turn_than_there_are():
 
 def test_what_turns_must_be_there():
     known = precomputed({A: [Set([Entry(D, before=C), Entry(E)])]}, NOTHING)
-    result, _ = after(known, state([(A, 2), (B, 3)], 5, {(0, 1): 1}))
-    assert present(result) == {A: 1, B: 3, E: 1}
+    result, _ = after(known, state([(A, 1), (B, 3)], 5, {(0, 1): 1}))
+    assert present(result) == {B: 3, E: 1}
 
 
-def test_those_that_are_born_lie_where_the_rewrite_was():
-    """As far from B and C as A was, two edges from each other, as their set says, and next to the last rewrite."""
+def test_those_that_are_born_lie_where_the_rewrites_were():
+    """As far from B and C as A was, two edges from each other, as their set says, and next to the last rewrites."""
     known = precomputed({A: [Set([Entry(D), Entry(E, 2)], apart=2)]}, NOTHING)
-    before = state([(A, 2), (B, 1), (C, 1)], 6, {(0, 1): 1, (0, 2): 4, (1, 2): 2, (0, 0): 3})
-    result, _ = after(known, before)
-    assert result.token[0, :5].tolist() == [A, B, C, D, E]
-    assert result.count[0].tolist() == [1, 1, 1, 1, 2, 0]
+    before = state([(B, 1), (A, 1), (C, 1)], 6, {(0, 1): 1, (1, 2): 4, (0, 2): 2})
+    result, _ = after(known, before, 1)
+    assert result.token[0, :4].tolist() == [B, D, C, E]
+    assert result.count[0].tolist() == [1, 1, 1, 2, 0, 0]
     between = result.distance[0]
-    assert between[3, :5].tolist() == [3, 1, 4, 2, 2]
-    assert between[4, :5].tolist() == [3, 1, 4, 2, 2]
-    assert torch.equal(between[:5, :5], between[:5, :5].T)
-    assert between[1, 2] == 2
-    assert result.near[0, :5].tolist() == [3, 1, 4, 0, 0]
+    assert between[1, :4].tolist() == [1, 2, 4, 2]
+    assert between[3, :4].tolist() == [1, 2, 4, 2]
+    assert torch.equal(between[:4, :4], between[:4, :4].T)
+    assert between[0, 2] == 2
+    assert result.near[0, :4].tolist() == [1, 0, 4, 0]
 
 
 def test_what_finds_no_empty_place_is_left_out():
@@ -151,7 +131,7 @@ def test_at_temperature_0_the_likeliest_set_is_taken_and_else_one_is_drawn():
 
 def test_a_reward_is_the_saving_less_a_share_of_its_error_and_comes_off_the_cost():
     known = precomputed({}, [math.asinh(3.0), 1.0], [0.5, 0.0])
-    before = state([(A, 2)], 2, cost=80.0, unit=0.5)
+    before = state([(A, 1)], 2, cost=80.0, unit=0.5)
     result, reward = after(known, before)
     assert reward.item() == pytest.approx(1.5)
     assert result.cost.item() == pytest.approx(78.5)
@@ -179,7 +159,7 @@ def test_a_batch_is_what_its_states_are_alone_and_what_is_written_down_match_by_
         match_class = any_valid(states.count, generator)
         going = torch.nonzero(match_class < states.count.shape[1]).squeeze(-1)
         states, match_class = states.rows(going), match_class[going]
-        following, _ = imagine(known, memory(), states, match_class, torch.ones_like(match_class), PLAIN, None)
+        following, _ = imagine(known, memory(1), states, match_class, PLAIN, None)
         for row in range(len(match_class)):
             expected = by_hand(known, states, row, int(match_class[row]), happened)
             there = following.count[row] > 0
@@ -197,7 +177,7 @@ def random_state(generator: torch.Generator, places: int = 6) -> ClassStates:
     pairs = {
         (one, other): int(torch.randint(0, FAR_AWAY + 1, (), generator=generator))
         for one in range(4)
-        for other in range(one + 1)
+        for other in range(one)
     }
     return state(list(zip(tokens, counts, strict=True)), places, pairs)
 
@@ -218,21 +198,21 @@ def random_knowledge(seed: int) -> PrecomputedModel:
 def by_hand(
     known: PrecomputedModel, states: ClassStates, row: int, match_class: int, happened: dict[str, int]
 ) -> ClassStates:
-    """The same step, match by match."""
+    """The same step, class by class: of one at distance 0, itself too, one match ends."""
     token, count = states.token[row].tolist(), states.count[row].tolist()
     from_rewrite = states.distance[row, match_class].tolist()
     places = range(len(token))
     drawn = int(known.likeliest[token[match_class], 0])
-    count[match_class] -= 1
     for place in places:
         if from_rewrite[place] == 0 and count[place]:
+            happened["ended"] += place != match_class
             count[place] -= 1
-            happened["ended"] += 1
+    times, count[match_class] = max(count[match_class], 1), 0
     present_before = list(count)
 
     entries = []
     for place in range(known.sets.token.shape[1]):
-        new, number = int(known.sets.token[drawn, place]), int(known.sets.count[drawn, place])
+        new, number = int(known.sets.token[drawn, place]), times * int(known.sets.count[drawn, place])
         was = int(known.sets.before[drawn, place])
         if was != NONE:
             near = [p for p in places if token[p] == was and from_rewrite[p] <= 3 and present_before[p]]

@@ -1,5 +1,7 @@
 """The birth sets of episodes: gathered once each, counted, and cut where they are too large."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from support.random_token_rollouts import random_rollouts
@@ -10,18 +12,36 @@ from rlflow.world_model.match_level.match_deltas import NONE, MatchDeltas, match
 
 
 def test_equal_sets_are_one_with_the_number_of_times():
-    """A bears B twice, B bears C and D twice, C and D bear nothing: four sets of six steps."""
+    """A bears B twice, B bears C and D twice, C and D bear nothing: four sets of six steps, a rewrite each."""
     episodes = [written_episode([A], [A, B, C]), written_episode([A], [A, B, D])]
     found = match_deltas(episodes, largest=8)
     assert found.of_step.tolist() == [0, 1, 2, 0, 1, 3]
     sets = found.sets
     assert sets.parent.tolist() == [A, B, C, D]
     assert sets.seen.tolist() == [2, 2, 1, 1]
+    assert sets.taken.tolist() == [1, 1, 1, 1]
     assert sets.token.tolist() == [[B, NONE], [C, D], [NONE, NONE], [NONE, NONE]]
     assert sets.count.tolist() == [[1, 0], [1, 1], [0, 0], [0, 0]]
     assert sets.distance[1].tolist() == [[0, 2], [2, 0]]
     assert (sets.before == NONE).all()
     assert len(sets) == 4
+
+
+def test_sets_of_other_numbers_of_rewrites_are_others():
+    """Two A bear two B, one bears one. A step that leaves matches of its class has no set."""
+    sets = match_deltas([written_episode([A, A], [A]), written_episode([A], [A])], largest=8).sets
+    assert sets.taken.tolist() == [2, 1]
+    assert sets.count.tolist() == [[2], [1]]
+    one = written_episode([A, A], [A])
+    only = replace(one.steps[0], taken=1, born=np.array([[1, 2]]))
+    left = TokenState(np.array([A, B]), np.array([1, 2]), *vars_of(one.states[1], 2))
+    assert not len(match_deltas([TokenEpisode(0, 1.0, (one.states[0], left), (only,), False)], largest=8).sets)
+
+
+def vars_of(like: TokenState, classes: int) -> tuple[np.ndarray, np.ndarray, float, str]:
+    """The distances, savings, cost and hash of a state of so many classes."""
+    distance = np.where(np.eye(classes, dtype=bool), 0, 2).astype(np.int8)
+    return distance, np.zeros(classes, np.float32), like.cost, like.hash
 
 
 def state(token: list[int], count: list[int]) -> TokenState:
@@ -34,6 +54,7 @@ def turning() -> TokenEpisode:
     before, after = state([9, 5, 6], [1, 3, 1]), state([5, 6, 8, 7, 4], [1, 1, 2, 1, 2])
     step = TokenStep(
         chosen=0,
+        taken=1,
         reward=0.0,
         distance=np.array([0, 1, 1], np.int8),
         gone=np.zeros(3, np.int64),
@@ -80,11 +101,13 @@ def test_every_step_of_drawn_episodes_has_its_set():
         for episode in episodes
         for before, step, after in zip(episode.states, episode.steps, episode.states[1:], strict=False)
     ]
+    steps = [trio for trio in steps if trio[1].is_whole(trio[0])]
     assert len(steps) == len(found.of_step) > 20
     for (before, step, after), row in zip(steps, found.of_step.tolist(), strict=True):
         born = [(int(after.token[place]), NONE, count) for place, count in step.born.tolist()]
         turned = [(int(after.token[b]), int(before.token[a]), number) for a, b, number in step.turned.tolist()]
         assert told(found.sets, row) == (int(before.token[step.chosen]), sorted(born + turned))
+        assert found.sets.taken[row] == step.taken
     assert torch.equal(torch.bincount(found.of_step).float(), found.sets.seen)
 
 

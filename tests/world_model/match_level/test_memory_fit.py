@@ -12,7 +12,7 @@ from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.world_model.match_level.encoder_fit import edit_operators
 from rlflow.world_model.match_level.match_deltas import NONE, MatchDeltas, StepSets, match_deltas
 from rlflow.world_model.match_level.memory_fit import Pairs, TokenMemoryFit, pairs, same_outcome
-from rlflow.world_model.match_level.token_memory import ALL_GONE, MOST_GONE, TokenMemory
+from rlflow.world_model.match_level.token_memory import FEW, TokenMemory, outcome_of
 
 
 def sets_of(seen: list[int], parent: list[int]) -> MatchDeltas:
@@ -20,7 +20,8 @@ def sets_of(seen: list[int], parent: list[int]) -> MatchDeltas:
     number = len(parent)
     nothing = torch.zeros(number, 0, dtype=torch.int64)
     distance = torch.zeros(number, 0, 0, dtype=torch.int8)
-    return MatchDeltas(torch.tensor(parent), torch.tensor(seen).float(), nothing, nothing, nothing, distance)
+    ones = torch.ones(number, dtype=torch.int64)
+    return MatchDeltas(torch.tensor(parent), ones, torch.tensor(seen).float(), nothing, nothing, nothing, distance)
 
 
 def fit_of(
@@ -61,33 +62,33 @@ def test_likeness_weighs_the_others():
 
 
 def test_outcomes_are_the_same_if_they_bring_the_same_operators():
-    """Token 0 brings operator a once, token 1 twice; what only turned is no outcome."""
+    """Token 0 brings operator a once, token 1 twice; what only turned is no outcome. Three rewrites bring thrice that."""
     token = torch.tensor([[0, 0], [1, NONE], [0, NONE], [NONE, NONE], [0, 1]])
     before = torch.tensor([[NONE, NONE], [NONE, NONE], [NONE, NONE], [NONE, NONE], [1, 0]])
-    count = torch.tensor([[1, 1], [1, 0], [2, 0], [0, 0], [1, 1]])
-    sets = MatchDeltas(
-        torch.zeros(5, dtype=torch.int64), torch.ones(5), token, before, count, torch.zeros(5, 2, 2, dtype=torch.int8)
-    )
+    count = torch.tensor([[1, 1], [1, 0], [6, 0], [0, 0], [1, 1]])
+    parent, taken = torch.zeros(5, dtype=torch.int64), torch.tensor([1, 1, 3, 1, 1])
+    distance = torch.zeros(5, 2, 2, dtype=torch.int8)
+    sets = MatchDeltas(parent, taken, torch.ones(5), token, before, count, distance)
     outcome = same_outcome(sets, np.array([[1, 0], [2, 0]])).tolist()
     assert outcome[0] == outcome[1] == outcome[2] != outcome[3] == outcome[4]
     assert len(set(same_outcome(sets, np.array([[1, 0], [0, 1]])).tolist())) == 3
 
 
 def test_pairs_are_those_near_by():
-    """Of drawn episodes: each class that is nearer than far away, once, less the match that was taken."""
+    """Of drawn episodes: each class that is nearer than far away, once, where no match of the one taken was left."""
     episodes = [episode for seed in range(4) for episode in random_rollouts(seed).episodes]
     known, wanted = pairs(episodes), []
     for episode in episodes:
         for state, step in zip(episode.states, episode.steps, strict=False):
             for match_class, token in enumerate(state.token.tolist()):
-                if step.distance[match_class] < FAR_AWAY:
-                    count = state.count[match_class] - (match_class == step.chosen)
-                    gone = ALL_GONE if 0 < count == step.gone[match_class] else min(step.gone[match_class], MOST_GONE)
-                    row = (state.token[step.chosen], token, step.distance[match_class], count, gone)
+                if step.distance[match_class] < FAR_AWAY and step.is_whole(state):
+                    count, gone = state.count[match_class], step.gone[match_class]
+                    outcome = outcome_of(torch.tensor(gone), torch.tensor(count))
+                    row = (state.token[step.chosen], token, step.distance[match_class], count, outcome)
                     wanted.append(tuple(int(value) for value in row))
     assert list(zip(*(getattr(known, name).tolist() for name in vars(known)), strict=True)) == wanted
     assert len(wanted) > 30
-    assert {0, 1, ALL_GONE} <= set(known.gone.tolist())
+    assert {0, 1, FEW + 1} <= set(known.gone.tolist())
 
 
 def test_survival_is_a_cross_entropy():

@@ -34,8 +34,7 @@ def measured(
     """What is measured of a dream in which a rewrite ends nothing but itself."""
 
     def dream(states: ClassStates, match_class: torch.Tensor) -> tuple[ClassStates, torch.Tensor]:
-        one = torch.ones_like(match_class)
-        return imagine(precomputed, memory(gone_at_0=0), states, match_class, one, config, None)
+        return imagine(precomputed, memory(gone_at_0=0), states, match_class, config, None)
 
     return open_loop(dream, EPISODES, ZERO, alike, PLACES, horizons=(1, 2, 3, 4, 5))
 
@@ -143,7 +142,7 @@ def test_a_fitted_model_stays_with_real_episodes_longer_than_a_copy(token_rollou
     means = by_rule(token_rollouts.rule_of, rule_means(token_rollouts, training))
     dream = partial(imagine, precomputed, token_model.memory, config=CONFIG, generator=None)
     report = open_loop(
-        lambda states, match_class: dream(states, match_class, torch.ones_like(match_class)),
+        lambda states, match_class: dream(states, match_class),
         held_out,
         means,
         np.arange(len(token_rollouts.tokens)),

@@ -12,6 +12,7 @@ from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from rlflow.world_model.match_level.planning import PlanConfig, best_returns
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
+from rlflow.world_model.match_level.token_memory import FEW
 
 A, B, C, D = range(4)
 PLAIN = MatchLevelDreamConfig(pessimism=0.0, temperature=0.0)
@@ -31,11 +32,12 @@ def worth(
     dream: MatchLevelDreamConfig = PLAIN,
     least: float = -1.0,
     seed: int = 0,
+    outcome_at_0: int = 0,
 ) -> list[float]:
     """Of chains that begin with the first class of each state."""
     classes, generator = torch.zeros(len(states.token), dtype=torch.int64), torch.Generator().manual_seed(seed)
     config = PlanConfig(length=length, dream=dream)
-    return best_returns(of, memory(), states, classes, config, least, generator).tolist()
+    return best_returns(of, memory(outcome_at_0), states, classes, config, least, generator).tolist()
 
 
 @pytest.mark.parametrize(
@@ -69,14 +71,14 @@ def test_it_goes_on_next_to_any_of_its_steps():
     assert worth(of, start, least=-30.0, length=3) == pytest.approx([6.0], abs=1e-4)
 
 
-def test_it_does_not_go_on_with_others_of_its_kind():
-    """Of twelve layers alike: A and B lie next to each other in each of them, and a chain takes one of each."""
+def test_it_takes_all_of_a_class():
+    """Of twelve layers alike, A and B lie next to each other in each of them: each counts twelve times, once."""
     (found,) = worth(known([1.0, 3.0], {}), state([(A, 12), (B, 12)], 3, {(0, 1): 1}))
-    assert found == pytest.approx(4.0, abs=1e-5)
+    assert found == pytest.approx(48.0, abs=1e-3)
 
 
-def test_what_is_born_where_the_last_of_a_kind_was_can_be_taken():
-    """A, of which there is one, bears another A, and so on for as long as the chain may be."""
+def test_what_is_born_can_be_taken():
+    """A bears another A, and so on for as long as the chain may be."""
     again = known([1.0], {A: [Set([Entry(A)])]})
     assert worth(again, state([(A, 1)], 2), length=5) == pytest.approx([5.0], abs=1e-4)
 
@@ -100,7 +102,7 @@ def test_it_goes_on_as_an_expert_would():
     taken = torch.tensor([0.0, 0.0, 0.0, math.log(2)])
     told = replace(of, reading=of.reading._replace(taken=taken))
     start = state([(A, 1), (B, 1), (D, 1)], 4, {(0, 1): 1, (0, 2): 1, (1, 2): 0})
-    found = worth(told, stacked([start] * 3000), length=2)
+    found = worth(told, stacked([start] * 3000), length=2, outcome_at_0=FEW + 1)
     share = sum(abs(one - 10.0) < 1e-4 for one in found) / 3000
     assert share == pytest.approx(2 / 3, abs=5 * math.sqrt(2 / 9 / 3000))
     assert all(min(abs(one - 1.0), abs(one - 10.0)) < 1e-4 for one in found)

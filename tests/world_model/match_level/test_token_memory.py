@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.world_model.match_level.token_memory import ALL_GONE, TokenMemory
+from rlflow.world_model.match_level.token_memory import OUTCOMES, TokenMemory, left_after, outcome_of
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_survival_of_mapped_embeddings_is_the_same(memory: TokenMemory):
     chosen, other = (torch.randn(6, 3, generator=generator) for _ in range(2))
     distance, count = torch.arange(6) % (FAR_AWAY + 1), torch.tensor([0, 1, 2, 5, 12, 100])
     one = memory.gone_logits(chosen, other, distance, count)
-    assert one.shape == (6, ALL_GONE + 1)
+    assert one.shape == (6, OUTCOMES)
     assert torch.equal(one, memory.gone_logits_of(memory.chosen(chosen), memory.other(other), distance, count))
 
 
@@ -57,3 +57,13 @@ def test_survival_looks_at_both_tokens_their_distance_and_their_number(memory: T
     }
     other = asked | {changed: asked[changed] + 1}
     assert not torch.equal(memory.gone_logits(**asked), memory.gone_logits(**other))
+
+
+def test_an_outcome_tells_of_few_that_are_gone_or_left_exactly():
+    """Of 1 to 7 of a class any number, and of twelve all but those in the middle; more than there are is all."""
+    pairs = [(gone, count) for count in (1, 2, 5, 7, 12) for gone in range(count + 1)]
+    gone, count = (torch.tensor(column) for column in zip(*pairs, strict=True))
+    left = left_after(outcome_of(gone, count), count)
+    off = {(g, c) for g, c, l in zip(gone.tolist(), count.tolist(), left.tolist(), strict=True) if c - g != l}
+    assert off == {(4, 12), (5, 12), (6, 12), (7, 12), (8, 12)}
+    assert left_after(torch.arange(OUTCOMES), torch.tensor(2)).tolist() == [2, 1, 0, 0, 0, 1, 2, 2]

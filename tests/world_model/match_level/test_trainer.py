@@ -57,7 +57,7 @@ def test_the_fit_learns_more_than_means_of_rules(token_rollouts: TokenRollouts):
     config = replace(SMALL, encoder_width=24, encoder_layers=3, encoder_epochs=15, encoder_batch=32)
     model = fit_token_model(token_rollouts, config, seed=0, on_epoch=metrics.__setitem__)
     assert metrics[14]["encoder/saving"] < metrics[0]["encoder/saving"] / 4
-    assert metrics[17]["memory/births"] < metrics[15]["memory/births"]
+    assert metrics[17]["memory/gone"] < metrics[15]["memory/gone"]
     training, held_out = split_episodes(token_rollouts.episodes, config.held_out_fraction, 0)
     means = by_rule(token_rollouts.rule_of, rule_means(token_rollouts, training))
     report = saving_report(held_out, token_rollouts.rule_of, savings(model.read(token_rollouts)), means)

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.schemas.figures import BaselineName, Figure
@@ -20,7 +20,7 @@ from rlflow.world_model.match_level.diagnostics import (
     saving_report,
     savings,
 )
-from rlflow.world_model.match_level.imagination import ClassStates, imagine
+from rlflow.world_model.match_level.imagination import imagine
 from rlflow.world_model.match_level.match_deltas import MatchDeltas, match_deltas
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from rlflow.world_model.match_level.model import MatchLevelModel
@@ -65,11 +65,7 @@ def _led(
     dream = MatchLevelDreamConfig(pessimism=0.0)
     precomputed = PrecomputedModel.of(model.memory, reading, sets, dream.candidates)
     generator = torch.Generator().manual_seed(seed)
-
-    def dreamed(states: ClassStates, match_class: Tensor) -> tuple[ClassStates, Tensor]:
-        """One rewrite, as real episodes do one at a time."""
-        return imagine(precomputed, model.memory, states, match_class, torch.ones_like(match_class), dream, generator)
-
+    dreamed = partial(imagine, precomputed, model.memory, config=dream, generator=generator)
     return open_loop(dreamed, held_out, rule_mean, np.arange(len(reading.saving)), dream.max_kinds)
 
 

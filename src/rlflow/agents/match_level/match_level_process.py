@@ -63,7 +63,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         return range(len(self.shown(state)))
 
     def step(self, state: MatchLevelState, choice: int) -> MatchLevelState:
-        after, way, step = self.process.take_all(state, self._kind(state, choice))
+        after, step, way = self.process.step(state, self._kind(state, choice))
         before: ClassesSeen = state.memory
         token = self._numbers(after.classes.tokens)
         near = nearness_after(before.token, step, token)

@@ -83,7 +83,7 @@ class PlanningScorer:
         return replace(scores, gain=gain[classes])
 
     def _planned(self, graph: Graph, state: StateTokens, classes: np.ndarray) -> np.ndarray:
-        """Return where rewrites of these classes (N,) lead to in the mean, in units of prices."""
+        """Return where a rewrite of these classes (N,) leads to in the mean, in units of prices."""
         planner, number = self._planner, self._numbers_of(state.tokens)
         root = _imagined(graph, state, number, room=planner.precomputed.sets.token.shape[1])
         first = torch.from_numpy(classes).repeat_interleave(planner.config.chains)
@@ -101,7 +101,7 @@ class PlanningScorer:
             for rows in first.split(_ROWS_AT_ONCE)
         ]
         mean: np.ndarray = torch.cat(parts).reshape(len(classes), -1).mean(dim=1).double().numpy()
-        return mean
+        return mean / state.counts[classes]
 
     def _numbers_of(self, tokens: Sequence[MatchToken]) -> Tensor:
         """The numbers of tokens (K,) in what is known; M is asked about those that are new."""

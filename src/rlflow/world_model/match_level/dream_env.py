@@ -70,8 +70,7 @@ class MatchLevelDreamEnv(DreamEnv):
         return with_rows(states, going, vars(after)), reward, ended
 
     def _rewritten(self, states: ClassStates, match_class: Tensor) -> tuple[ClassStates, Tensor]:
-        all_of_it = states.count.gather(1, match_class[:, None]).squeeze(1)
-        return imagine(self.precomputed, self.memory, states, match_class, all_of_it, self.config, self.generator)
+        return imagine(self.precomputed, self.memory, states, match_class, self.config, self.generator)
 
     def observe(self, states: States) -> np.ndarray:
         """(B, size) float32."""

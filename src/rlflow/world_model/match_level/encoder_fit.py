@@ -80,13 +80,13 @@ def _savings(episodes: Sequence[TokenEpisode], tokens: int) -> tuple[np.ndarray,
 
 
 def _births(episodes: Sequence[TokenEpisode], operators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of times that each token was taken, and the sum of the logarithms of the operators that were born."""
+    """Numbers of times that each token was taken, and the sum of the logarithms of the operators that one bore."""
     taken, births = np.zeros(len(operators)), np.zeros(operators.shape)
     for episode in episodes:
         for before, step, after in zip(episode.states, episode.steps, episode.states[1:], strict=False):
             token = before.token[step.chosen]
             taken[token] += 1
-            births[token] += np.log1p(_born_operators(step.born, after.token, operators))
+            births[token] += np.log1p(_born_operators(step.born, after.token, operators) / step.taken)
     return taken, births
 
 

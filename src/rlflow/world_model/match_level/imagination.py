@@ -1,13 +1,12 @@
 """One imagined step over match tokens: what rewrites save, which matches they end, and which are born.
 
-A state is a table of classes of matches. A rewrite takes one match of a class, ends some nearby, and turns and bears
-those of a birth set that is drawn at the temperature. So do all rewrites of a class, each at its own place:
+A state is a table of classes of matches. A choice rewrites all matches of a class, which ends some nearby, and turns
+and bears those of a birth set that is drawn at the temperature:
 
-    kinds    A x 12, B x 12, C x 1            one A is taken; of B one shares a node with it
-    then     A x 11, B x 11, C x 1, D x 1     D comes out of a birth set
-    or       C x 1, D x 12                    all A are taken
+    before   A x 12, B x 12, C x 1            all A are taken; all B but one share a node with one of them
+    after    B x 1, C x 1, D x 12             D comes out of a birth set
 
-Those that are born lie where the rewrites were: as far from all others as it, and from each other as in their set.
+Those that are born lie where the rewrites were: as far from all others as these, and from each other as in their set.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.match_level.match_deltas import NONE
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
-from rlflow.world_model.match_level.token_memory import ALL_GONE, TokenMemory
+from rlflow.world_model.match_level.token_memory import TokenMemory, left_after
 
 _NEARBY = 3  # edges between nodes that two matches take: a match beyond looks the same after a rewrite
 
@@ -55,13 +54,12 @@ def imagine(
     memory: TokenMemory,
     states: ClassStates,
     match_class: Tensor,
-    most: Tensor,
     config: MatchLevelDreamConfig,
     generator: torch.Generator | None,
 ) -> tuple[ClassStates, Tensor]:
-    """Next states and rewards (B,) in percent, after up to `most` (B,) rewrites of class (B,) in each state.
+    """Next states and rewards (B,) in percent, after the rewrites of class (B,) in each state.
 
-    Classes must have a match. There are fewer rewrites where each ends others of its own class.
+    Classes must have a match. There are fewer rewrites than matches where some end others of their own class.
 
     An imperfect model invites exploitation (paper section 2.3): a saving that V tells is reduced by `pessimism` times
     its expected error (Yu et al. 2020, MOPO).
@@ -69,10 +67,9 @@ def imagine(
     batch = torch.arange(len(match_class))
     chosen = states.token[batch, match_class]
     distance = states.distance[batch, match_class]
-    ended = _ended_by_one(precomputed, memory, states, chosen, distance, match_class)
-    used = ended[batch, match_class]
-    times = torch.minimum(most, -(-states.count[batch, match_class] // used))
-    count = (states.count - times[:, None] * ended).clamp_min(0)
+    count = _left(precomputed, memory, states, chosen, distance)
+    times = count[batch, match_class].clamp_min(1)
+    count[batch, match_class] = 0
     reward = times * _saving_percent(precomputed, chosen, states.unit, config.pessimism)
 
     drawn = _drawn_set(precomputed, chosen, config.temperature, generator)
@@ -83,35 +80,22 @@ def _saving_percent(precomputed: PrecomputedModel, token: Tensor, unit: Tensor, 
     return torch.sinh(precomputed.saving[token] - pessimism * precomputed.sigma[token]) * unit
 
 
-def _ended_by_one(
-    precomputed: PrecomputedModel,
-    memory: TokenMemory,
-    states: ClassStates,
-    chosen: Tensor,
-    distance: Tensor,
-    match_class: Tensor,
+def _left(
+    precomputed: PrecomputedModel, memory: TokenMemory, states: ClassStates, chosen: Tensor, distance: Tensor
 ) -> Tensor:
-    """The numbers of matches (B, K) of each class that one rewrite ends, itself included."""
-    batch = torch.arange(len(match_class))
-    left = states.count.clone()
-    left[batch, match_class] -= 1
-    near = (distance < FAR_AWAY) & (left > 0)
-    row, place = near.nonzero(as_tuple=True)
+    """The matches (B, K) of each class that the rewrites do not end; of the chosen one, those that are taken."""
+    row, place = ((distance < FAR_AWAY) & (states.count > 0)).nonzero(as_tuple=True)
+    there = states.count[row, place]
     logits = memory.gone_logits_of(
-        precomputed.chosen[chosen[row]],
-        precomputed.other[states.token[row, place]],
-        distance[row, place].long(),
-        left[row, place],
+        precomputed.chosen[chosen[row]], precomputed.other[states.token[row, place]], distance[row, place].long(), there
     )
-    there, gone = left[row, place], logits.argmax(dim=-1)
-    left[row, place] = torch.where(gone == ALL_GONE, 0, (there - gone).clamp_min(0))
-    return states.count - left
+    return states.count.index_put((row, place), left_after(logits.argmax(dim=-1), there))
 
 
 def _drawn_set(
     precomputed: PrecomputedModel, chosen: Tensor, temperature: float, generator: torch.Generator | None
 ) -> Tensor:
-    """A birth set (B,) for each rewrite: the likeliest at temperature 0, else drawn."""
+    """A birth set (B,) for each choice: the likeliest at temperature 0, else drawn."""
     logits = precomputed.birth_logits[chosen]
     choice = logits.argmax(dim=-1) if temperature == 0 else sample_categorical(logits / temperature, generator)
     return precomputed.likeliest[chosen].gather(-1, choice[:, None]).squeeze(-1)
@@ -126,11 +110,11 @@ def _with_births(
     times: Tensor,
     reward: Tensor,
 ) -> ClassStates:
-    """Add the matches of sets that are drawn so many `times`, at empty places, one for each class; what finds none is
-    left out.
+    """Add the matches of the drawn sets, for so many rewrites (B,), at empty places, one for each class; what finds
+    none is left out.
     """
     sets = precomputed.sets
-    number = times[:, None] * sets.count[drawn]
+    number = (2 * times[:, None] * sets.count[drawn] + sets.taken[drawn, None]) // (2 * sets.taken[drawn, None])
     count, number = _turned(states.token, count, distance, sets.before[drawn], number)
 
     empty_first = torch.argsort((count > 0).to(torch.int8), dim=1, stable=True)

@@ -1,8 +1,8 @@
 """The birth sets that rollouts have shown: which matches a rewrite made possible, and where they lie.
 
-M draws what becomes possible from what has become possible before, after rewrites that look alike (`token_memory.py`).
-A birth set lists the tokens of the matches that were born, and of those that were there and looked different
-afterwards, each with what it looked like before.
+M draws what becomes possible from what has become possible before, after all matches of a class that looks alike were
+rewritten (`token_memory.py`). A birth set lists the tokens of the matches that were born, and of those that were there
+and looked different afterwards, each with what it looked like before.
 
 The invariant: equal birth sets of one token are one, with the number of times that they were seen.
 """
@@ -26,12 +26,14 @@ NONE = -1
 class MatchDeltas:
     """S sets of at most P matches.
 
-    parent (S,) int64: the token of the rewrite that had this outcome; seen (S,) float32: how often. token (S, P) int64,
+    parent (S,) int64: the token of the rewrites that had this outcome; taken (S,) int64: how many they were; seen (S,)
+    float32: how often they had it. token (S, P) int64,
     `NONE` where a set is smaller; before (S, P) int64: the token of the same match before, `NONE` if it was born.
     count (S, P) int64, 0 where there is none; distance (S, P, P) int8 between the matches of a set.
     """
 
     parent: Tensor
+    taken: Tensor
     seen: Tensor
     token: Tensor
     before: Tensor
@@ -51,13 +53,18 @@ class StepSets:
 
 
 def match_deltas(episodes: Sequence[TokenEpisode], largest: int) -> StepSets:
-    """Gather the birth sets of all steps; of a larger one, the first `largest` matches are kept, those born first."""
+    """Gather the birth sets of all steps that left no match of their class.
+
+    Of a larger set the first `largest` matches are kept, those born first.
+    """
     places: dict[bytes, int] = {}
     rows: list[_Row] = []
     seen: list[int] = []
     of_step = []
     for episode in episodes:
         for before, step, after in zip(episode.states, episode.steps, episode.states[1:], strict=False):
+            if not step.is_whole(before):
+                continue
             row = _row(before, step, after, largest)
             place = places.setdefault(row.key, len(rows))
             if place == len(rows):
@@ -71,6 +78,7 @@ def match_deltas(episodes: Sequence[TokenEpisode], largest: int) -> StepSets:
 @dataclass(frozen=True)
 class _Row:
     parent: int
+    taken: int
     token: np.ndarray
     before: np.ndarray
     count: np.ndarray
@@ -78,7 +86,9 @@ class _Row:
 
     @property
     def key(self) -> bytes:
-        return b"".join((str(self.parent).encode(), *(a.tobytes() for a in (self.token, self.before, self.count))))
+        return b"".join(
+            (f"{self.parent} {self.taken} ".encode(), *(a.tobytes() for a in (self.token, self.before, self.count)))
+        )
 
 
 def _row(before: TokenState, step: TokenStep, after: TokenState, largest: int) -> _Row:
@@ -89,6 +99,7 @@ def _row(before: TokenState, step: TokenStep, after: TokenState, largest: int) -
     place = place[order]
     return _Row(
         parent=int(before.token[step.chosen]),
+        taken=step.taken,
         token=after.token[place],
         before=looked_like[order],
         count=count[order],
@@ -107,6 +118,7 @@ def _stacked(rows: Sequence[_Row], seen: Sequence[int]) -> MatchDeltas:
         distance[number, filled, filled] = row.distance
     return MatchDeltas(
         parent=torch.tensor([row.parent for row in rows], dtype=torch.int64),
+        taken=torch.tensor([row.taken for row in rows], dtype=torch.int64),
         seen=torch.tensor(seen, dtype=torch.float32),
         token=torch.from_numpy(token),
         before=torch.from_numpy(before),

@@ -13,7 +13,7 @@ from torch.nn import functional
 from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode
 from rlflow.world_model.match_level.match_deltas import NONE, MatchDeltas, StepSets
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
-from rlflow.world_model.match_level.token_memory import ALL_GONE, MOST_GONE, TokenMemory
+from rlflow.world_model.match_level.token_memory import TokenMemory, outcome_of
 from rlflow.world_model.optimisation import descend
 
 _PAIRS_PER_STEP = 16  # classes of matches, of each step of a batch, whose survival is asked for
@@ -21,10 +21,10 @@ _PAIRS_PER_STEP = 16  # classes of matches, of each step of a batch, whose survi
 
 @dataclass(frozen=True)
 class Pairs:
-    """N pairs of a rewrite and a class of matches of the same state, all (N,) int64 but the last.
+    """N pairs of a class whose matches were rewritten and a class of the same state, all (N,) int64.
 
-    chosen, other: their tokens; distance; count: matches of the class; gone: how many of them the rewrite ended or
-    turned into others, `MOST_GONE` at most, or `ALL_GONE`.
+    chosen, other: their tokens; distance; count: matches of the latter; gone: the outcome of these (`outcome_of`). Of
+    the class itself those are gone that another of it ended before their turn.
     """
 
     chosen: Tensor
@@ -38,29 +38,34 @@ class Pairs:
 
 
 def pairs(episodes: Sequence[TokenEpisode]) -> Pairs:
-    """The pairs of these episodes that lie near each other: what is far away is not asked of a dream, and stays."""
+    """The pairs of these episodes that lie near each other: what is far away is not asked of a dream, and stays.
+
+    Steps that left matches of the class that they chose, as those of experts do, are none of a dream's.
+    """
     columns: list[tuple[np.ndarray, ...]] = []
     for episode in episodes:
         for state, step in zip(episode.states, episode.steps, strict=False):
-            chosen = np.full(len(state.token), state.token[step.chosen])
-            left = state.count.copy()
-            left[step.chosen] -= 1
+            if not step.is_whole(state):
+                continue
+            parent = np.full(len(state.token), state.token[step.chosen])
             distance = step.distance.astype(np.int64)
-            gone = np.where((step.gone == left) & (left > 0), ALL_GONE, np.minimum(step.gone, MOST_GONE))
             near = distance < FAR_AWAY
-            columns.append(tuple(column[near] for column in (chosen, state.token, distance, left, gone)))
-    return Pairs(*(torch.from_numpy(np.concatenate(column)) for column in zip(*columns, strict=True)))
+            columns.append(tuple(column[near] for column in (parent, state.token, distance, state.count, step.gone)))
+    together = [torch.from_numpy(np.concatenate(column)) for column in zip(*columns, strict=True)]
+    chosen, other, apart, count, gone = together
+    return Pairs(chosen, other, apart, count, outcome_of(gone, count))
 
 
 def same_outcome(sets: MatchDeltas, operators: np.ndarray) -> Tensor:
-    """(S,) int64: a number for each birth set, equal for those that bring the same operators.
+    """(S,) int64: a number for each birth set, equal for those that bring the same operators, to a rewrite.
 
     operators (T, 2V): what each token removes and adds. So outcomes are the same whatever the sizes of tensors.
     """
     born = (sets.token != NONE) & (sets.before == NONE)
     token, count = sets.token.numpy(), torch.where(born, sets.count, 0).numpy()
     total = (operators[np.maximum(token, 0)] * count[..., None]).sum(axis=1)
-    _, outcome = np.unique(total, axis=0, return_inverse=True)
+    each = np.rint(total / sets.taken.numpy()[:, None])
+    _, outcome = np.unique(each, axis=0, return_inverse=True)
     return torch.from_numpy(outcome)
 
 

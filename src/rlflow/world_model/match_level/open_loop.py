@@ -39,7 +39,7 @@ Imagine = Callable[[ClassStates, Tensor], tuple[ClassStates, Tensor]]
 
 
 def unchanged(states: ClassStates, match_class: Tensor) -> tuple[ClassStates, Tensor]:
-    """One step in which nothing is earned and nothing changes but where the last rewrite was."""
+    """One step in which nothing is earned and nothing changes but where the last rewrites were."""
     near = states.distance[torch.arange(len(match_class)), match_class]
     return replace(states, near=near), torch.zeros(len(match_class))
 
@@ -53,12 +53,14 @@ def same_edits(tokens: Sequence[MatchToken], vocabulary_size: int) -> np.ndarray
 class _Truth:
     """The real course of C cases of up to J steps; what lies beyond the end of an episode is not `reached`.
 
-    reached (C, J) bool; token (C, J) int64 of the class that was taken; reward (C, J); near: of each case and step the
-    classes near that rewrite after it, as sets of numbers that are the same for those that are alike.
+    reached (C, J) bool; token, taken (C, J) int64: the class that was taken and how many of it; reward (C, J); near: of
+    each case and step the classes near those rewrites after them, as sets of numbers that are the same for those that
+    are alike.
     """
 
     reached: Tensor
     token: Tensor
+    taken: Tensor
     reward: Tensor
     near: list[list[frozenset[int]]]
 
@@ -85,7 +87,7 @@ def open_loop(
     """
     steps, start = max(horizons), visited_states(episodes, max_kinds).states
     truth, like = _truth(episodes, steps, alike), torch.from_numpy(alike)
-    rule_reward = torch.from_numpy(rule_mean).float()[truth.token.clamp_min(0)] * start.unit[:, None]
+    rule_reward = truth.taken * torch.from_numpy(rule_mean).float()[truth.token.clamp_min(0)] * start.unit[:, None]
     led, copied = _led(imagine, start, truth, like), _led(unchanged, start, truth, like)
     report, earned = {}, torch.zeros(truth.reward.shape)
     for step, ((states, reward, alive), (copy, _, copy_alive)) in enumerate(zip(led, copied, strict=True)):
@@ -136,24 +138,25 @@ def _led(
 
 def _truth(episodes: Sequence[TokenEpisode], steps: int, alike: np.ndarray) -> _Truth:
     rows = [row for episode in episodes for row in _rows(episode, steps, alike)]
-    tokens, rewards, near = zip(*rows, strict=True)
-    token = torch.tensor(np.array(tokens), dtype=torch.int64)
+    tokens, numbers, rewards, near = zip(*rows, strict=True)
+    token, taken = (torch.tensor(np.array(column), dtype=torch.int64) for column in (tokens, numbers))
     reward = torch.tensor(np.array(rewards), dtype=torch.float32)
-    return _Truth(token != NONE, token, reward, list(near))
+    return _Truth(token != NONE, token, taken, reward, list(near))
 
 
 def _rows(
     episode: TokenEpisode, steps: int, alike: np.ndarray
-) -> Iterator[tuple[list[int], list[float], list[frozenset[int]]]]:
-    """The true tokens, rewards and near classes of the `steps` steps from each state, filled up."""
+) -> Iterator[tuple[list[int], list[int], list[float], list[frozenset[int]]]]:
+    """The true tokens, numbers taken, rewards and near classes of the `steps` steps from each state, filled up."""
     trios = list(zip(episode.states, episode.steps, episode.states[1:], strict=False))
     token = [int(before.token[step.chosen]) for before, step, _ in trios] + [NONE] * steps
+    taken = [step.taken for _, step, _ in trios] + [0] * steps
     reward = [step.reward for _, step, _ in trios] + [0.0] * steps
     nearby = [nearness_after(before.token, step, after.token) <= _NEAR for before, step, after in trios]
     near = [frozenset(alike[after.token[close]].tolist()) for (_, _, after), close in zip(trios, nearby, strict=True)]
     for start in range(len(trios)):
         span = slice(start, start + steps)
-        yield token[span], reward[span], near[span]
+        yield token[span], taken[span], reward[span], near[span]
 
 
 def _overlap(states: ClassStates, truth: _Truth, reached: Tensor, step: int, like: Tensor) -> float:

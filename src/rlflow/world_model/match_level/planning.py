@@ -2,14 +2,11 @@
 
     best = best_returns(precomputed, memory, states, kind, PlanConfig(), least, generator)      (B,)
 
-A chain begins with the rewrite in question. It goes on next to any of its steps so far, by rewrites that are drawn as V
-thinks that an expert chooses, as chains do on a real graph. It is worth the most that it has saved after any of its
-steps, since it may be ended there:
+A chain begins with the rewrites of the class in question. It goes on next to any of its steps so far, by classes that
+are drawn as V thinks that an expert chooses, as chains do on a real graph. It is worth the most that it has saved after
+any of its steps, since it may be ended there:
 
     -1.0, +0.2, +3.0, -0.5         is worth 2.2
-
-Matches that look alike are one kind, in all layers of a model. Once the chain has taken one of a kind, the others of it
-lie elsewhere, and are no continuation.
 """
 
 from __future__ import annotations
@@ -33,8 +30,8 @@ _NEAR = 1  # edges from a step of a chain to the next one
 class PlanConfig:
     """Settings of a plan.
 
-    length: rewrites of an imagined chain at most; chains: imagined from each rewrite, of which the mean counts; dream:
-    in what dream.
+    length: classes that an imagined chain rewrites, at most; chains: imagined from each, of which the mean counts;
+    dream: in what dream.
     """
 
     length: int = 8
@@ -59,33 +56,22 @@ def best_returns(
 ) -> Tensor:
     """The worth (B,) of one imagined chain from each of B states, as `states.unit` has it.
 
-    class (B,): of the first rewrite, of which there must be a match. least: the logit of V below which no rewrite is
-    chosen to go on with.
+    class (B,): the first that is rewritten, of which there must be a match. least: the logit of V below which no
+    rewrite is chosen to go on with.
     """
-    going, near, closed = torch.arange(len(match_class)), states.near, torch.zeros_like(states.token, dtype=torch.bool)
-    one = torch.ones_like(match_class)
-    after, earned = imagine(precomputed, memory, states, match_class, one, config.dream, generator)
+    going, near = torch.arange(len(match_class)), states.near
+    after, earned = imagine(precomputed, memory, states, match_class, config.dream, generator)
     best = earned.clone()
     for _ in range(config.length - 1):
-        near, closed = torch.minimum(near, after.near), _closed(states, after, match_class, closed)
+        near = torch.minimum(near, after.near)
         logits = precomputed.reading.taken[after.token]
-        open_ = (after.count > 0) & (near <= _NEAR) & ~closed & (logits >= least)
+        open_ = (after.count > 0) & (near <= _NEAR) & (logits >= least)
         goes_on = torch.nonzero(open_.any(dim=1)).squeeze(-1)
         if not len(goes_on):
             break
-        going, near, closed, states = going[goes_on], near[goes_on], closed[goes_on], after.rows(goes_on)
+        going, near, states = going[goes_on], near[goes_on], after.rows(goes_on)
         match_class = sample_categorical(logits[goes_on].masked_fill(~open_[goes_on], -torch.inf), generator)
-        after, reward = imagine(
-            precomputed, memory, states, match_class, torch.ones_like(match_class), config.dream, generator
-        )
+        after, reward = imagine(precomputed, memory, states, match_class, config.dream, generator)
         earned[going] += reward
         best[going] = torch.maximum(best[going], earned[going])
     return best
-
-
-def _closed(before: ClassStates, after: ClassStates, match_class: Tensor, closed: Tensor) -> Tensor:
-    """The places (B, K) of classes of which the chain has taken a match; not those that others have come to since."""
-    batch = torch.arange(len(match_class))
-    taken = closed.clone()
-    taken[batch, match_class] = before.count[batch, match_class] > 1  # a single match leaves its place to what is born
-    return taken & (after.token == before.token)

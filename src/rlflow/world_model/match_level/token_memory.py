@@ -1,4 +1,4 @@
-"""M over match tokens: which matches a rewrite ends, and which it makes possible.
+"""M over match tokens: which matches the rewrites of a class end, and which they make possible.
 
 A match is ended by rewrites nearby, mostly those that share a node with it: `survival` looks at both tokens and at the
 distance between them. What becomes possible is a mixture over the birth sets that were seen (`match_deltas.py`), one
@@ -19,11 +19,22 @@ from torch import Tensor, nn
 from rlflow.nn.mlp import mlp
 from rlflow.representation.token_rollouts import FAR_AWAY
 
-MOST_GONE = 6
-"""Matches of one class that one rewrite ends, at most, if it leaves any: more are told as so many."""
+FEW = 3
+"""Matches of one class that are told apart, where so many are gone, or so many are left."""
 
-ALL_GONE = MOST_GONE + 1
-"""The outcome that no match of a class is left, as where a node goes that many matches read."""
+OUTCOMES = 2 * (FEW + 1)
+"""Outcomes of a class: 0 to `FEW` of its matches are gone, or all but 0 to `FEW` are."""
+
+
+def outcome_of(gone: Tensor, count: Tensor) -> Tensor:
+    """Return the outcomes (N,) int64 of classes of count (N,) of which so many are gone (N,), by the smaller number."""
+    left = count - gone
+    return torch.where((gone <= left) & (left > 0), gone.clamp_max(FEW), FEW + 1 + left.clamp_max(FEW))
+
+
+def left_after(outcome: Tensor, count: Tensor) -> Tensor:
+    """Return how many (N,) of count (N,) matches an outcome (N,) leaves."""
+    return torch.where(outcome <= FEW, count - outcome, torch.minimum(outcome - FEW - 1, count)).clamp_min(0)
 
 
 class TokenMemory(nn.Module):
@@ -37,7 +48,7 @@ class TokenMemory(nn.Module):
         self.other = nn.Linear(embedding, survival_width, bias=False)
         self.distance = nn.Embedding(FAR_AWAY + 1, survival_width)
         self.count = nn.Linear(1, survival_width, bias=False)
-        self.gone = mlp([survival_width, survival_width, ALL_GONE + 1])
+        self.gone = mlp([survival_width, survival_width, OUTCOMES])
 
     def birth_logits(self, chosen: Tensor, parent: Tensor, seen: Tensor, same: Tensor) -> Tensor:
         """Logarithms of the weights (M, S) of S sets after rewrites with embeddings `chosen` (M, W).
@@ -48,9 +59,9 @@ class TokenMemory(nn.Module):
         return seen.log() - torch.cdist(self.metric(chosen), self.metric(parent)).square() + self.same * same
 
     def gone_logits(self, chosen: Tensor, other: Tensor, distance: Tensor, count: Tensor) -> Tensor:
-        """Logits (..., ALL_GONE + 1) of how many matches a rewrite ends of a class of `count` (...) matches.
+        """Logits (..., OUTCOMES) of how many matches are ended of a class of `count` (...) matches.
 
-        chosen, other (..., W): embeddings of the rewrite and of the class; distance (...) int64 between them.
+        chosen, other (..., W): embeddings of the class that is rewritten, and of this one; distance (...) int64 between them.
         """
         return self.gone_logits_of(self.chosen(chosen), self.other(other), distance, count)
 
