@@ -168,7 +168,15 @@ def test_a_dream_at_another_temperature_is_the_same_otherwise(subject: Subject):
 @pytest.mark.parametrize(
     "config",
     [
-        replace(POINTER, total_steps=3000, steps_per_update=16, batch_size=64, epochs=3, terminate_bias=-1.0),
+        replace(
+            POINTER,
+            total_steps=3000,
+            steps_per_update=16,
+            batch_size=64,
+            epochs=3,
+            greedy_weight=0.0,
+            terminate_bias=-1.0,
+        ),
         replace(CMA_ES, generations=20, population=10, initial_sigma=1.0),
     ],
     ids=["ppo", "cma_es"],

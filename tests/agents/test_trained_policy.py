@@ -110,7 +110,7 @@ def test_a_policy_over_match_tokens_acts_by_all_rules(
     library, arguments = load(), MatchLevelModelArguments(todays_token_vocabulary(), "", SMALL_TOKENS)
     model = MatchLevelModel(arguments)
     model.save(tmp_path / "world_models" / "bert")
-    own = MatchLevelControllerArguments.of(model, config)
+    own = MatchLevelControllerArguments.of(model, config, 3)
     MatchLevelController(own.new_policy(), own).save(tmp_path / "policies" / "bert")
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path, trained_on="bert", horizon=3

@@ -84,12 +84,12 @@ def test_what_a_kind_saves_is_what_is_earned_by_taking_it(kind: str):
     state, rng, saved = one.start(), np.random.default_rng(1), []
     for _ in range(3):
         for place in range(len(state.saving)):
-            after, step = one.step(state, place)
+            after, step = one.take(state, state.first(place))
             assert step.chosen == place
             assert step.reward == pytest.approx(float(state.saving[place]), rel=1e-6, abs=1e-6)
             assert after.percent == pytest.approx(state.percent - step.reward)
         saved += state.saving.tolist()
-        state, _ = one.step(state, any_kind(state, state.saving, rng))
+        state = one.step(state, any_kind(state, state.saving, rng)).state
     assert len(saved) > 60
     assert len({round(value, 4) for value in saved}) > 10
 
@@ -122,7 +122,7 @@ def test_all_matches_of_a_class_are_taken_one_after_another():
     one = TokenProcess(build("bert", layers=4), REWRITER, AnalyticCost())
     state, several, fewer = one.start(), 0, 0
     for match_class in range(len(state.classes.tokens)):
-        found, graph = one.take_all(state, match_class), state.graph
+        found, graph = one.step(state, match_class), state.graph
         for location, passed in found.way:
             match = one.evaluator.rewriter.matches(graph)[location.rule][location.location]
             assert match.rule is state.match(state.first(match_class)).rule
@@ -143,9 +143,8 @@ def test_a_class_takes_as_many_choices_in_a_model_of_any_depth():
     for layers in (3, 6):
         one = TokenProcess(build("bert", layers=layers), REWRITER, AnalyticCost())
         state, taken = one.start(), 0
-        while state.saving.max() > 1e-6:
-            most = int((state.saving * state.classes.counts).argmax())
-            state, taken = one.take_all(state, most).state, taken + 1
+        while state.saving_of_all.max() > 1e-6:
+            state, taken = one.step(state, int(state.saving_of_all.argmax())).state, taken + 1
         choices.append(taken)
         saved.append(100.0 - state.percent)
     assert choices[0] == choices[1] < 20
@@ -182,7 +181,7 @@ def test_a_state_does_not_depend_on_the_way_to_it(kind: str):
     one, other = process(model=MODELS[kind]()), process(model=MODELS[kind]())
     state = one.start()
     for place in (3, 5, 7):
-        state, _ = one.step(state, place)
+        state = one.step(state, place).state
     again = other.at(state.graph)
     assert [token.key for token in again.classes.tokens] == [token.key for token in state.classes.tokens]
     assert again.percent == state.percent

@@ -90,7 +90,7 @@ def test_a_missing_or_truncated_file_is_refused(tmp_path: Path, name: str) -> No
 
 def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path: Path) -> None:
     """Not vacuous: most flips are refused, by the checksums of the archive."""
-    rollouts = random_rollouts(3)
+    rollouts = random_rollouts(3, episodes=30)
     save(rollouts, tmp_path)
     content, refused = (tmp_path / FILES[0]).read_bytes(), 0
     for place in np.random.default_rng(0).integers(0, len(content), 40).tolist():

@@ -24,9 +24,8 @@ def state(**classes: int) -> TokenState:
     distance = np.full((number, number), FAR_AWAY, np.int8)
     np.fill_diagonal(distance, 0)
     token = np.array(["ABCD".index(name) for name in classes], np.int64)
-    return TokenState(
-        token, np.array(list(classes.values()), np.int64), distance, np.ones(number, np.float32), 90.0, "a"
-    )
+    count = np.array(list(classes.values()), np.int64)
+    return TokenState(token, count, np.ones_like(count), distance, np.ones(number, np.float32), 90.0, "a")
 
 
 def step(chosen: int, gone: list[int], turned: list[list[int]], born: list[list[int]], taken: int = 1) -> TokenStep:
@@ -127,6 +126,9 @@ def test_broken_states_are_refused() -> None:
         replace(BEFORE, count=np.array([12, 0, 1]))
     with pytest.raises(InputError, match="lists a kind twice"):
         replace(BEFORE, token=np.array([0, 1, 0]))
+    for apart in ([0, 1, 1], [12, 13, 1]):
+        with pytest.raises(InputError, match="one at least is apart"):
+            replace(BEFORE, apart=np.array(apart))
     for wrong in (BEFORE.distance + np.int8(1), np.tril(BEFORE.distance), -BEFORE.distance):
         with pytest.raises(InputError, match="distances between the kinds"):
             replace(BEFORE, distance=wrong)

@@ -92,7 +92,7 @@ def token_controller() -> MatchLevelController:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         config = MatchLevelControllerConfig(width=8, terminate_bias=-6.0)
-        arguments = MatchLevelControllerArguments.of(token_model(), config)
+        arguments = MatchLevelControllerArguments.of(token_model(), config, STEPS)
         return MatchLevelController(arguments.new_policy(), arguments)
 
 
@@ -140,7 +140,7 @@ ENVIRONMENTS: Mapping[str, Callable[..., ProcessEnv[Any]]] = {
 
 
 def match_level_search(**options: Any) -> MatchLevelSearch:
-    parts = (LIBRARY, REWRITER, AnalyticCost(), token_model(), token_controller(), 6)
+    parts = (LIBRARY, REWRITER, AnalyticCost(), token_model(), token_controller())
     return MatchLevelSearch(*parts, **{"sampled_episodes": 2, "candidates": 1} | options)
 
 

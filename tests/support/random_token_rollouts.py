@@ -74,6 +74,7 @@ def _state(rng: np.random.Generator, counts: np.ndarray) -> TokenState:
     return TokenState(
         present,
         counts[present],
+        rng.integers(1, counts[present] + 1),
         between + between.T,
         saving,
         float(rng.uniform(50, 100)),

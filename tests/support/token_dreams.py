@@ -14,7 +14,7 @@ from rlflow.world_model.match_level.match_level_config import MatchLevelDreamCon
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
 from rlflow.world_model.match_level.starts import TokenStarts
 from rlflow.world_model.match_level.token_encoder import TokenReading
-from rlflow.world_model.match_level.token_memory import OUTCOMES, TokenMemory
+from rlflow.world_model.match_level.token_memory import TokenMemory
 
 EMBEDDING = 2
 
@@ -37,7 +37,7 @@ class Set(NamedTuple):
 
 
 def memory(gone_at_0: int = 0) -> TokenMemory:
-    """Whatever the tokens are, the outcome is `gone_at_0` of every class at distance 0, and that none is gone beyond."""
+    """Whatever the tokens are, the outcome is `gone_at_0` of any class at distance 0; none is gone beyond."""
     made = TokenMemory(EMBEDDING, metric_width=1, survival_width=1).eval().requires_grad_(False)
     for parameter in made.parameters():
         parameter.zero_()
@@ -77,6 +77,7 @@ def precomputed(
         reading=reading,
         saving=reading.saving,
         sigma=reading.sigma,
+        apart=torch.ones(tokens),
         chosen=torch.zeros(tokens, 1),
         other=torch.zeros(tokens, 1),
         sets=MatchDeltas(

@@ -52,7 +52,7 @@ def _state(counts: np.ndarray, cost: float, unit_percent: float) -> TokenState:
     token = np.flatnonzero(counts)
     distance = np.where(np.eye(len(token), dtype=bool), 0, 2).astype(np.int8)
     saving = (np.array(SAVED)[token] * unit_percent).astype(np.float32)
-    return TokenState(token, counts[token], distance, saving, cost, f"{cost:.6f}")
+    return TokenState(token, counts[token], counts[token], distance, saving, cost, f"{cost:.6f}")
 
 
 def known_law(

@@ -45,8 +45,7 @@ from studies.paper.walks import random_rewrite
 class DreamtCell:
     """The settings of the experiment's stages, and what is asked of the agent beside its result.
 
-    max_steps: the horizon of the agent's episodes. proposals: the rewrites that it tries on the graph before each step,
-    after its first episode. unseen: how many random rewrites lead to the graphs that it has not seen. temperatures: of
+    proposals: the rewrites that it tries on the graph before each step, after its first episode. unseen: how many random rewrites lead to the graphs that it has not seen. temperatures: of
     further dreams, in which it is trained for `sweep_share` of its steps.
     """
 
@@ -56,7 +55,6 @@ class DreamtCell:
     world_model: MatchLevelModelConfig
     dream: MatchLevelDreamConfig
     ppo: MatchLevelControllerConfig
-    max_steps: int
     proposals: int
     unseen: tuple[int, ...]
     temperatures: tuple[float, ...]
@@ -74,7 +72,7 @@ class DreamtCell:
         )
         dream = world.dream(rollouts, self.dream)
 
-        alone = partial(acting_alone, rules, rewriter, prices, world.model, max_steps=self.max_steps, seed=self.seed)
+        alone = partial(acting_alone, rules, rewriter, prices, world.model, seed=self.seed)
         told: list[dict[str, float]] = []
         training = train_in_dream(
             dream,

@@ -41,9 +41,7 @@ class ModelFreeCell:
         rewriter, reward = Rewriter(rules.rules), reward_of(self.reward)
         process = TokenProcess(graph, rewriter, prices, world_model.arguments.vocabulary)
         training = train_and_try(process, world_model, self.ppo, self.real, seed=self.seed, reward=reward)
-        policy = acting_alone(
-            rules, rewriter, prices, world_model, training.controller, max_steps=self.real.max_steps, seed=self.seed
-        )
+        policy = acting_alone(rules, rewriter, prices, world_model, training.controller, seed=self.seed)
         found = policy.optimise(graph, Budget())
         curves = {
             "return_percent": training.course("return_percent"),
@@ -60,10 +58,9 @@ def acting_alone(
     world_model: MatchLevelModel,
     controller: MatchLevelController,
     *,
-    max_steps: int,
     seed: int,
 ) -> MatchLevelSearch:
     """The agent that takes the controller's most probable actions for one episode, and tries nothing else."""
     return MatchLevelSearch(
-        rules, rewriter, prices, world_model, controller, max_steps, sampled_episodes=0, candidates=1, seed=seed
+        rules, rewriter, prices, world_model, controller, sampled_episodes=0, candidates=1, seed=seed
     )

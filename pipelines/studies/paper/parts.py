@@ -187,7 +187,6 @@ def _dreamt(study: Study, changed: Any, subject: Subject, seed: int) -> DreamtCe
         world_model=read_config(MatchLevelModelConfig, settings["world_model"] | changed["world_model"]),
         dream=read_config(MatchLevelDreamConfig, settings["controller"]["dream"]),
         ppo=read_config(MatchLevelControllerConfig, settings["controller"]["ppo"] | changed["ppo"]),
-        max_steps=changed["max_steps"],
         proposals=changed["proposals"],
         unseen=tuple(changed["unseen"]),
         temperatures=tuple(changed["temperatures"]),

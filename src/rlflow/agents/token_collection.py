@@ -178,7 +178,7 @@ def state_of(state: MatchLevelState, bank: TokenBank) -> TokenState:
     rules = (state.match(state.first(match_class)).rule.id for match_class in range(len(classes.tokens)))
     token = [bank.place(token, rule) for token, rule in zip(classes.tokens, rules, strict=True)]
     places = np.array(token, dtype=np.int64)
-    return TokenState(places, classes.counts, state.distance, state.saving, state.percent, state.hash)
+    return TokenState(places, classes.counts, classes.apart, state.distance, state.saving, state.percent, state.hash)
 
 
 def greedy_descent(process: TokenProcess) -> Iterator[MatchLevelState]:

@@ -67,7 +67,8 @@ def experiment_policy(
 
     The folder holds `world_models` and `policies` by the graph of their training. trained_on: the name of that graph;
     None: the first by name. Its rewriter is the plain one, with which it was
-    trained. An episode has `horizon` rewrites at most. `InputError` if there is no such policy.
+    trained. An episode of a policy of the graph level has `horizon` rewrites at most, any other is as long as those of its
+    training. `InputError` if there is no such policy.
     """
     folder = Path(folder)
     trained = sorted(path.name for path in folder.glob("policies/*/"))
@@ -86,7 +87,7 @@ def experiment_policy(
             "choose --method backtracking"
         ) from None
     plain = Rewriter(library.rules)
-    tokens = MatchLevelSearch(library, plain, cost_model, model, controller, max_steps=horizon, seed=seed)
+    tokens = MatchLevelSearch(library, plain, cost_model, model, controller, seed=seed)
     return tokens.after_greedy()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -47,3 +48,13 @@ class StateTokens:
         token_of = np.array([places[token.key] for token, _ in found], np.int64)
         counts = np.bincount(token_of, minlength=len(distinct)).astype(np.int64)
         return cls(tuple(matches), tuple(distinct.values()), token_of, counts, tuple([nodes for _, nodes in found]))
+
+    @cached_property
+    def apart(self) -> np.ndarray:
+        """(T,) int64: of the matches with each token, those that share no node with one before them."""
+        number, taken = np.zeros(len(self.tokens), np.int64), [set[int]() for _ in self.tokens]
+        for place, (_, match) in zip(self.token_of.tolist(), self.matches, strict=True):
+            if taken[place].isdisjoint(match.nodes):
+                taken[place].update(match.nodes)
+                number[place] += 1
+        return number

@@ -32,7 +32,7 @@ FORMAT_VERSION = 2
 _ARRAYS = {
     "token": ("nodes", "before", "after", "op", "role", "features", "price", "edges_before", "edges_after"),
     "episode": ("steps", "graph", "unit_percent", "terminated", "shown"),
-    "state": ("kinds", "cost", "hash", "distance", "token", "count", "saving"),
+    "state": ("kinds", "cost", "hash", "distance", "token", "count", "apart", "saving"),
     "step": ("chosen", "taken", "reward", "kinds", "turns", "births", "distance", "gone", "turned", "born"),
     "label": ("kinds", "taken", "gain"),
 }

@@ -32,7 +32,8 @@ FAR_AWAY = 4
 class TokenState:
     """K classes of matches of one graph.
 
-    token (K,) int64 into `TokenRollouts.tokens`; count (K,) int64, matches of the class; distance (K, K) int8, the
+    token (K,) int64 into `TokenRollouts.tokens`; count (K,) int64, matches of the class; apart (K,) int64, how many of
+    these share no node with one before them, which can all be rewritten; distance (K, K) int8, the
     least number of edges between a match of one class and one of the other (`FAR_AWAY` at most). saving (K,) float32:
     what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start. hash: the
     structural hash of the graph.
@@ -40,6 +41,7 @@ class TokenState:
 
     token: Annotated[np.ndarray, Along("kinds")]
     count: Annotated[np.ndarray, Along("kinds")]
+    apart: Annotated[np.ndarray, Along("kinds")]
     distance: Annotated[np.ndarray, Along("kinds", integers=np.int8, symmetric=True)]
     saving: Annotated[np.ndarray, Along("kinds")]
     cost: float
@@ -47,10 +49,13 @@ class TokenState:
 
     def __post_init__(self) -> None:
         classes = len(self.token)
-        shapes = {"token": (classes,), "count": (classes,), "distance": (classes, classes), "saving": (classes,)}
+        each = {name: (classes,) for name in ("token", "count", "apart", "saving")}
+        shapes = each | {"distance": (classes, classes)}
         _check_shapes(f"a state of {classes} classes", self, shapes)
         if len(np.unique(self.token)) != classes or self.count.min(initial=1) < 1:
             raise InputError("token rollouts: a state lists a kind twice, or one of which it has no match")
+        if ((self.apart < 1) | (self.apart > self.count)).any():
+            raise InputError("token rollouts: of a class with matches, one at least is apart, and all of them at most")
         if (
             not _are_distances(self.distance)
             or self.distance.diagonal().any()

@@ -19,7 +19,7 @@ def test_it_is_the_dream_s_view_of_the_states_of_an_episode() -> None:
     process, seen, bank = small_process(), MatchLevelProcess(small_process(), token_model()), TokenBank()
     visited, steps, observed = [process.start()], list[TokenStep](), [seen.start()]
     for place in (1, 2, 0, 1):
-        state, step = process.step(visited[-1], place)
+        state, step, _ = process.step(visited[-1], place)
         visited.append(state)
         steps.append(step)
         observed.append(seen.step(observed[-1], place))
@@ -28,9 +28,15 @@ def test_it_is_the_dream_s_view_of_the_states_of_an_episode() -> None:
 
     reading = token_model().encoder.read(TokenTable(bank.tokens))
     layout = TokenLayout(200, SMALL.encoder_width)
-    dreamt = layout.flatten(visited_states([episode], 200).states, layout.looks(reading.embedding, reading.saving))
-    for place in range(len(steps)):
-        view, choices = layout.split(dreamt[place]), seen.choices(observed[place])
+    dreamt = visited_states([episode], 200).states
+    for place, state in enumerate(episode.states[:-1]):
+        share = torch.ones(len(bank.tokens))
+        share[torch.from_numpy(state.token)] = torch.from_numpy(state.apart / state.count).float()
+        looks = layout.looks(reading.embedding, reading.saving, share)
+        view, choices = (
+            layout.split(layout.flatten(dreamt.rows(torch.tensor([place])), looks)[0]),
+            seen.choices(observed[place]),
+        )
         real = TokenLayout(len(choices), SMALL.encoder_width).split(torch.from_numpy(seen.observe(observed[place])))
         np.testing.assert_allclose(_rows(real.classes), _rows(view.classes[view.present]), atol=1e-4)
         assert place or real.cost == view.cost  # a dream that begins later counts from there

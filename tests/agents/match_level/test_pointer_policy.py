@@ -16,7 +16,7 @@ LAYOUT = TokenLayout(K, EMBEDDING)
 COUNTS = [[2, 0, 1, 4, 0, 1], [0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [0, 0, 0, 7, 0, 0]]
 
 
-def untrained(classes: int = K, terminate_bias: float = 0.0) -> PointerPolicy:
+def untrained(classes: int = K, terminate_bias: float = 0.0, greedy_weight: float = 0.0) -> PointerPolicy:
     layout = TokenLayout(classes, EMBEDDING)
     return PointerPolicy(
         spaces.Box(-np.inf, np.inf, (layout.size,), np.float32),
@@ -24,6 +24,7 @@ def untrained(classes: int = K, terminate_bias: float = 0.0) -> PointerPolicy:
         lambda _: 1e-3,
         embedding=EMBEDDING,
         width=8,
+        greedy_weight=greedy_weight,
         terminate_bias=terminate_bias,
     )
 
@@ -162,6 +163,16 @@ def test_at_first_all_kinds_are_about_as_likely_and_terminate_is_as_its_bias_say
     probability = probabilities(untrained(terminate_bias=-2.0), observations([[1] * K]))[0]
     torch.testing.assert_close(probability[:K], probability[:K].mean().expand(K), rtol=0.1, atol=0)
     assert probability[K].item() == pytest.approx(1 / (1 + K * math.exp(2)), rel=0.1)
+
+
+def test_before_it_learns_it_prefers_what_saves_most():
+    """Logits are in proportion to what all matches of a class save; a loss counts as much as the best, at most."""
+    torch.manual_seed(0)
+    seen = observations([[1, 4, 1, 1, 0, 0]])
+    classes = LAYOUT.split(seen).classes
+    classes[0, :, EMBEDDING] = 0.25 * torch.asinh(torch.tensor([2.0, 1.0, 0.0, -9.0, 5.0, 5.0]))
+    logits = probabilities(untrained(greedy_weight=3.0), seen)[0].log()
+    torch.testing.assert_close(logits[:4] - logits[2], torch.tensor([1.5, 3.0, 0.0, -3.0]), rtol=0, atol=0.1)
 
 
 def test_outside_masks_are_refused():

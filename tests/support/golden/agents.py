@@ -106,9 +106,7 @@ def _model_free() -> Value:
 def _token_player(controller: MatchLevelController) -> MatchLevelSearch:
     """Return an optimiser that plays one episode of the controller's likeliest actions."""
     model, cost = token_world().model, AnalyticCost()
-    return MatchLevelSearch(
-        LIBRARY, REWRITER, cost, model, controller, HORIZON, seed=SEED, sampled_episodes=0, candidates=1
-    )
+    return MatchLevelSearch(LIBRARY, REWRITER, cost, model, controller, seed=SEED, sampled_episodes=0, candidates=1)
 
 
 def _pooled_player(controller: Controller) -> GraphLevelSearch:

@@ -22,7 +22,7 @@ def episode(*states: Sequence[int], unit: float = 1.0, counts: Sequence[int] | N
     token = np.array(states[0], np.int64)
     distance = np.where(np.eye(len(token), dtype=bool), 0, 1).astype(np.int8)
     number = np.array(counts if counts is not None else [1] * len(token), np.int64)
-    state = TokenState(token, number, distance, (SAVES[token] * unit).astype(np.float32), 100.0, "a")
+    state = TokenState(token, number, number, distance, (SAVES[token] * unit).astype(np.float32), 100.0, "a")
     return TokenEpisode(0, unit, (state,), (), terminated=False)
 
 

@@ -44,14 +44,12 @@ def test_rewrites_take_their_class_and_end_those_that_share_a_node(outcome: int,
 
 
 def test_a_saving_counts_for_each_match_that_is_taken():
-    """Three, or one of them where it ends the two others, or two where one ends: that is nearest to itself."""
+    """Of three matches as many as are apart, to the nearest number, and one at least; none is left."""
     before, known = state([(A, 3), (C, 2)], 4, {(0, 1): 2}), precomputed({}, [1.0, *NOTHING[1:]])
-    _, all_of_it = after(known, before)
-    for outcome, taken in ((FEW + 1, 1), (1, 2), (FEW + 3, 2)):
-        result, reward = after(known, before, outcome_at_0=outcome)
+    for share, taken in ((1.0, 3), (0.7, 2), (0.3, 1), (0.01, 1)):
+        result, reward = after(known.counted(torch.tensor([A]), torch.tensor([share])), before)
         assert present(result) == {C: 2}
-        assert reward == pytest.approx(all_of_it * taken / 3)
-    assert all_of_it[0] == pytest.approx(3 * math.sinh(1.0))
+        assert reward.item() == pytest.approx(taken * math.sinh(1.0))
 
 
 @pytest.mark.parametrize(
@@ -198,16 +196,16 @@ def random_knowledge(seed: int) -> PrecomputedModel:
 def by_hand(
     known: PrecomputedModel, states: ClassStates, row: int, match_class: int, happened: dict[str, int]
 ) -> ClassStates:
-    """The same step, class by class: of one at distance 0, itself too, one match ends."""
+    """The same step, class by class: of any other at distance 0, one match ends."""
     token, count = states.token[row].tolist(), states.count[row].tolist()
     from_rewrite = states.distance[row, match_class].tolist()
     places = range(len(token))
     drawn = int(known.likeliest[token[match_class], 0])
     for place in places:
-        if from_rewrite[place] == 0 and count[place]:
-            happened["ended"] += place != match_class
+        if place != match_class and from_rewrite[place] == 0 and count[place]:
+            happened["ended"] += 1
             count[place] -= 1
-    times, count[match_class] = max(count[match_class], 1), 0
+    times, count[match_class] = count[match_class], 0
     present_before = list(count)
 
     entries = []

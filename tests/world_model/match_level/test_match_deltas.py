@@ -34,7 +34,7 @@ def test_sets_of_other_numbers_of_rewrites_are_others():
     assert sets.count.tolist() == [[2], [1]]
     one = written_episode([A, A], [A])
     only = replace(one.steps[0], taken=1, born=np.array([[1, 2]]))
-    left = TokenState(np.array([A, B]), np.array([1, 2]), *vars_of(one.states[1], 2))
+    left = TokenState(np.array([A, B]), np.array([1, 2]), np.array([1, 2]), *vars_of(one.states[1], 2))
     assert not len(match_deltas([TokenEpisode(0, 1.0, (one.states[0], left), (only,), False)], largest=8).sets)
 
 
@@ -46,7 +46,9 @@ def vars_of(like: TokenState, classes: int) -> tuple[np.ndarray, np.ndarray, flo
 
 def state(token: list[int], count: list[int]) -> TokenState:
     distance = np.where(np.eye(len(token), dtype=bool), 0, 1).astype(np.int8)
-    return TokenState(np.array(token), np.array(count), distance, np.zeros(len(token), np.float32), 1.0, "a")
+    return TokenState(
+        np.array(token), np.array(count), np.array(count), distance, np.zeros(len(token), np.float32), 1.0, "a"
+    )
 
 
 def turning() -> TokenEpisode:

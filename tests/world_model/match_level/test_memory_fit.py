@@ -62,7 +62,7 @@ def test_likeness_weighs_the_others():
 
 
 def test_outcomes_are_the_same_if_they_bring_the_same_operators():
-    """Token 0 brings operator a once, token 1 twice; what only turned is no outcome. Three rewrites bring thrice that."""
+    """Token 0 brings operator a once, token 1 twice; what only turned is no outcome. Three rewrites bring thrice."""
     token = torch.tensor([[0, 0], [1, NONE], [0, NONE], [NONE, NONE], [0, 1]])
     before = torch.tensor([[NONE, NONE], [NONE, NONE], [NONE, NONE], [NONE, NONE], [1, 0]])
     count = torch.tensor([[1, 1], [1, 0], [6, 0], [0, 0], [1, 1]])
@@ -75,13 +75,13 @@ def test_outcomes_are_the_same_if_they_bring_the_same_operators():
 
 
 def test_pairs_are_those_near_by():
-    """Of drawn episodes: each class that is nearer than far away, once, where no match of the one taken was left."""
+    """Of drawn episodes: each other class that is nearer than far away, where no match of the one taken was left."""
     episodes = [episode for seed in range(4) for episode in random_rollouts(seed).episodes]
     known, wanted = pairs(episodes), []
     for episode in episodes:
         for state, step in zip(episode.states, episode.steps, strict=False):
             for match_class, token in enumerate(state.token.tolist()):
-                if step.distance[match_class] < FAR_AWAY and step.is_whole(state):
+                if step.distance[match_class] < FAR_AWAY and step.is_whole(state) and match_class != step.chosen:
                     count, gone = state.count[match_class], step.gone[match_class]
                     outcome = outcome_of(torch.tensor(gone), torch.tensor(count))
                     row = (state.token[step.chosen], token, step.distance[match_class], count, outcome)

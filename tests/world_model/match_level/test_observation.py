@@ -15,8 +15,18 @@ SAVING = torch.tensor([0.8, -1.6])
 
 def test_every_token_has_its_look_and_an_empty_place_is_0():
     looks = LAYOUT.looks(EMBEDDING, SAVING)
-    expected = [[1.0, 2.0, 0.2, 0.0, 0.0], [3.0, 4.0, -0.4, 0.0, 0.0], [0.0] * 5]
+    expected = [[1.0, 2.0, 0.2, 1.0, 0.0], [3.0, 4.0, -0.4, 1.0, 0.0], [0.0] * 5]
     torch.testing.assert_close(looks, torch.tensor(expected))
+
+
+def test_a_policy_sees_how_many_matches_are_apart_and_what_they_save():
+    """Of four matches half, of one and of two one at least; of none nothing."""
+    layout = TokenLayout(max_kinds=4, embedding=2)
+    looks = LAYOUT.looks(EMBEDDING, SAVING, torch.tensor([0.5, 0.1]))
+    view = layout.split(layout.flatten(state([(0, 4), (1, 2), (0, 1), (1, 0)], 4), looks))
+    torch.testing.assert_close(view.classes[0, :, -2], torch.log1p(torch.tensor([2.0, 1.0, 1.0, 0.0])))
+    saved = [2 * math.sinh(0.8), math.sinh(-1.6), math.sinh(0.8), 0.0]
+    torch.testing.assert_close(layout.saving(view.classes)[0], torch.tensor(saved))
 
 
 def test_an_observation_is_taken_apart_as_it_was_put_together():

@@ -64,6 +64,6 @@ def test_an_outcome_tells_of_few_that_are_gone_or_left_exactly():
     pairs = [(gone, count) for count in (1, 2, 5, 7, 12) for gone in range(count + 1)]
     gone, count = (torch.tensor(column) for column in zip(*pairs, strict=True))
     left = left_after(outcome_of(gone, count), count)
-    off = {(g, c) for g, c, l in zip(gone.tolist(), count.tolist(), left.tolist(), strict=True) if c - g != l}
+    off = {(g, c) for g, c, kept in zip(gone.tolist(), count.tolist(), left.tolist(), strict=True) if c - g != kept}
     assert off == {(4, 12), (5, 12), (6, 12), (7, 12), (8, 12)}
     assert left_after(torch.arange(OUTCOMES), torch.tensor(2)).tolist() == [2, 1, 0, 0, 0, 1, 2, 2]

@@ -57,12 +57,9 @@ def _rules(stage: Stage) -> Library:
 def _search_of(
     stage: Stage, cost_model: CostModel, model: MatchLevelModel, rules: Library
 ) -> Callable[[MatchLevelController], MatchLevelSearch]:
-    """Episodes are as long as those of the stage's environment."""
-    max_steps = stage.settings["environment"]["max_steps"]
-
     def search(controller: MatchLevelController) -> MatchLevelSearch:
         rewriter = Rewriter(rules.rules)
-        return MatchLevelSearch(rules, rewriter, cost_model, model, controller, max_steps, seed=stage.seed)
+        return MatchLevelSearch(rules, rewriter, cost_model, model, controller, seed=stage.seed)
 
     return search
 

@@ -16,6 +16,7 @@ from rlflow.world_model.match_level.diagnostics import (
     Labels,
     agreement,
     by_rule,
+    labels,
     rule_means,
     saving_report,
     savings,
@@ -46,10 +47,11 @@ def figures(
     new = unseen(held_out, training)
     of_new_tokens = agreement(new, rollouts.rule_of, savings(reading), rule_mean)
     sets = match_deltas(training, model.arguments.config.largest_birth_set).sets
+    known = labels(training)
     return {
         **_saving_figures(report, of_new_tokens),
         "calibration": _calibration_rows(model, reading, new, seed),
-        **_open_loop_figures(_led(model, reading, sets, held_out, rule_mean, seed)),
+        **_open_loop_figures(_led(model, reading, sets, known, held_out, rule_mean, seed)),
     }
 
 
@@ -57,6 +59,7 @@ def _led(
     model: MatchLevelModel,
     reading: TokenReading,
     sets: MatchDeltas,
+    known: Labels,
     held_out: Sequence[TokenEpisode],
     rule_mean: np.ndarray,
     seed: int,
@@ -64,6 +67,7 @@ def _led(
     """The measures of dreams that are led through held-out episodes, by horizon; savings as V reads them."""
     dream = MatchLevelDreamConfig(pessimism=0.0)
     precomputed = PrecomputedModel.of(model.memory, reading, sets, dream.candidates)
+    precomputed = precomputed.counted(torch.from_numpy(known.token), torch.from_numpy(known.apart / known.count))
     generator = torch.Generator().manual_seed(seed)
     dreamed = partial(imagine, precomputed, model.memory, config=dream, generator=generator)
     return open_loop(dreamed, held_out, rule_mean, np.arange(len(reading.saving)), dream.max_kinds)

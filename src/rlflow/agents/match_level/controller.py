@@ -21,19 +21,23 @@ _CONFIGS = {"maskable_ppo": MatchLevelControllerConfig, "cma_es": CmaEsConfig}
 
 @dataclass(frozen=True)
 class MatchLevelControllerArguments(PolicyArguments):
-    """The width of a token's embedding, and settings, whose kind says which network it is and what trained it."""
+    """The width of a token's embedding, and settings, whose kind says which network it is and what trained it.
+
+    max_steps: the horizon of the episodes that it was trained in, and of those that it plays: choices.
+    """
 
     embedding: int
     library_hash: str
+    max_steps: int
     config: MatchLevelControllerConfig | CmaEsConfig
 
     @classmethod
     def of(
-        cls, model: MatchLevelModel, config: MatchLevelControllerConfig | CmaEsConfig
+        cls, model: MatchLevelModel, config: MatchLevelControllerConfig | CmaEsConfig, max_steps: int
     ) -> MatchLevelControllerArguments:
         """Return the arguments of a controller that sees tokens through this world model."""
         known = model.arguments
-        return cls(known.config.encoder_width, known.library_hash, config)
+        return cls(known.config.encoder_width, known.library_hash, max_steps, config)
 
     def description(self) -> dict[str, Any]:
         """Return the arguments as JSON has them, which names the kind of config."""

@@ -20,6 +20,7 @@ from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.match_level.delta_bank import DeltaBank
 from rlflow.world_model.match_level.diagnostics import labels
 from rlflow.world_model.match_level.dream_env import MatchLevelDreamEnv
+from rlflow.world_model.match_level.imagination import matches_apart
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
@@ -50,14 +51,16 @@ class MatchLevelDream(Dream[MatchLevelController]):
         states = replace(starts.states, token=number[starts.states.token])
         known = labels(rollouts.episodes)
         precomputed = PrecomputedModel.of(model.memory, reading, sets, config.candidates)
-        precomputed = precomputed.priced(number[known.token], torch.from_numpy(known.saving))
+        token, apart = number[known.token], torch.from_numpy(known.apart / known.count)
+        precomputed = precomputed.priced(token, torch.from_numpy(known.saving)).counted(token, apart)
         return cls(model, replace(starts, states=states), config, precomputed)
 
     @property
     def best_saving_percent(self) -> float:
         """Return what the best class of a start state saves, 0 where none does; the mean over start states."""
         states = self.starts.states
-        saving = torch.sinh(self.precomputed.saving[states.token]) * states.count
+        number = matches_apart(states.count, self.precomputed.apart[states.token])
+        saving = torch.sinh(self.precomputed.saving[states.token]) * number
         return float((saving.amax(dim=1) * states.unit).clamp_min(0.0).mean())
 
     def from_start(self) -> MatchLevelDream:
@@ -78,7 +81,8 @@ class MatchLevelDream(Dream[MatchLevelController]):
 
     def untrained(self, config: MatchLevelControllerConfig | CmaEsConfig, *, seed: int) -> MatchLevelController:
         """Return a controller of the network that the kind of config has."""
-        return MatchLevelController.untrained(MatchLevelControllerArguments.of(self.model, config), seed=seed)
+        arguments = MatchLevelControllerArguments.of(self.model, config, self.config.max_steps)
+        return MatchLevelController.untrained(arguments, seed=seed)
 
     def training(
         self, beginner: MatchLevelController, *, seed: int

@@ -83,7 +83,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         looks = layout.looks(self._embedding[of_classes], self._saving[of_classes])
         states = ClassStates(
             token=torch.arange(classes)[None],
-            count=torch.from_numpy(state.classes.counts[shown])[None],
+            count=torch.from_numpy(state.classes.apart[shown])[None],
             distance=torch.zeros(1, classes, classes, dtype=torch.int8),  # no part of what is observed
             near=torch.from_numpy(seen.near[shown])[None],
             cost=_single(state.percent),
@@ -103,7 +103,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
     def savings(self, state: MatchLevelState, choices: Sequence[int]) -> np.ndarray:
         """(N,) float: what the first match saves, times the matches apart, in percent of the start's price."""
         classes = [self._kind(state, choice) for choice in choices]
-        return state.saving_of(classes) * np.array([state.apart(match_class) for match_class in classes])
+        return state.saving_of(classes) * state.classes.apart[classes]
 
     def saved_percent(self, before: ProcessState, after: ProcessState) -> float:
         return 100.0 * (before.runtime_ms - after.runtime_ms) / self.process.start_ms

@@ -1,9 +1,9 @@
 """The controller over match tokens on the real graph.
 
-    search = MatchLevelSearch(library, rewriter, cost_model, world_model, controller, max_steps=150)
+    search = MatchLevelSearch(library, rewriter, cost_model, world_model, controller)
     result = search.optimise(graph, Budget())
 
-Before each action V reads the matches of the real graph, which gives the same table of kinds that a dream gives.
+Before each action V reads the matches of the real graph, which gives the same table of classes that a dream gives.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from rlflow.world_model.match_level.model import MatchLevelModel
 
 @dataclass(frozen=True)
 class MatchLevelSearch(WorldModelSearch):
-    """Plays episodes of at most `max_steps` rewrites with a controller that sees classes of matches."""
+    """Plays episodes as long as those of its training, with a controller that sees classes of matches."""
 
     world_model: MatchLevelModel
     controller: MatchLevelController
-    max_steps: int
 
     def player(self, work: Workspace, state: State) -> Player[Any, int]:
         """`InputError` if controller and world model do not belong together, or the graph's price is 0."""
@@ -38,7 +37,7 @@ class MatchLevelSearch(WorldModelSearch):
             raise InputError("the controller was trained in the dream of another world model: train them together")
         process = TokenProcess(state.graph, work.rewriter, self.cost_model, known.vocabulary, evaluator=work.evaluator)
         seen = MatchLevelProcess(process, self.world_model)
-        return Player(work, state, seen, self.controller, self.max_steps)
+        return Player(work, state, seen, self.controller, self.controller.arguments.max_steps)
 
     def drawn(self, graph: Graph, episodes: int) -> list[float]:
         """The improvement in percent by each of so many episodes of drawn actions."""

@@ -43,7 +43,7 @@ def train_on_graph(
     those of the judge, and the figures of the reward.
     """
     env = real_episodes(process, model, episodes, reward)
-    arguments = MatchLevelControllerArguments.of(model, config)
+    arguments = MatchLevelControllerArguments.of(model, config, episodes.max_steps)
     weights = fingerprint(content=(weight.numpy() for weight in model.encoder.state_dict().values()))
 
     def told(update: int, metrics: dict[str, float]) -> None:

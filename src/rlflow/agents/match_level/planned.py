@@ -101,7 +101,7 @@ class PlanningScorer:
             for rows in first.split(_ROWS_AT_ONCE)
         ]
         mean: np.ndarray = torch.cat(parts).reshape(len(classes), -1).mean(dim=1).double().numpy()
-        return mean / state.counts[classes]
+        return mean / state.apart[classes]
 
     def _numbers_of(self, tokens: Sequence[MatchToken]) -> Tensor:
         """The numbers of tokens (K,) in what is known; M is asked about those that are new."""
@@ -148,12 +148,13 @@ def _numbers(keys: Sequence[bytes]) -> dict[bytes, int]:
 def _imagined(graph: Graph, state: StateTokens, number: Tensor, room: int) -> ClassStates:
     """A graph's K classes of matches as the one state in which chains begin, with room for those that are born.
 
-    number (K,): of their tokens. Costs are in units of prices, and only their differences tell anything.
+    number (K,): of their tokens. Matches that share nodes with others of their class do not count. Costs are in units of
+    prices, and only their differences tell anything.
     """
     classes, places = len(state.tokens), len(state.tokens) + room
     token, count = torch.zeros(1, places, dtype=torch.int64), torch.zeros(1, places, dtype=torch.int64)
     distance = torch.full((1, places, places), FAR_AWAY, dtype=torch.int8)
-    token[0, :classes], count[0, :classes] = number, torch.from_numpy(state.counts)
+    token[0, :classes], count[0, :classes] = number, torch.from_numpy(state.apart)
     apart = MatchDistances(graph, [match.nodes for _, match in state.matches], state.token_of).groups_apart()
     distance[0, :classes, :classes] = torch.from_numpy(apart)
     near = torch.full((1, places), FAR_AWAY, dtype=torch.int8)

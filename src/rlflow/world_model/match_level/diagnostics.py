@@ -34,6 +34,7 @@ class Labels:
 
     token: np.ndarray
     count: np.ndarray
+    apart: np.ndarray
     state: np.ndarray
     saving: np.ndarray
     unit_percent: np.ndarray
@@ -53,6 +54,7 @@ def labels(episodes: Sequence[TokenEpisode]) -> Labels:
     return Labels(
         token=np.concatenate([state.token for state, _ in states]),
         count=np.concatenate([state.count for state, _ in states]),
+        apart=np.concatenate([state.apart for state, _ in states]),
         state=np.repeat(np.arange(len(states)), sizes),
         saving=np.concatenate([state.saving for state, _ in states]) / unit_percent,
         unit_percent=unit_percent,

@@ -37,7 +37,7 @@ class MatchLevelDreamEnv(DreamEnv):
     ) -> None:
         self.memory, self.precomputed, self.starts, self.config = memory, precomputed, starts, config
         self.layout = TokenLayout(config.max_kinds, precomputed.reading.embedding.shape[1])
-        self._looks = self.layout.looks(precomputed.reading.embedding, precomputed.reading.saving)
+        self._looks = self.layout.looks(precomputed.reading.embedding, precomputed.reading.saving, precomputed.apart)
         super().__init__(
             spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32),
             spaces.Discrete(config.max_kinds + 1),
@@ -84,6 +84,7 @@ class MatchLevelDreamEnv(DreamEnv):
             *precomputed.reading,
             precomputed.saving,
             precomputed.sigma,
+            precomputed.apart,
             precomputed.birth_logits,
             *vars(self.starts.states).values(),
         )

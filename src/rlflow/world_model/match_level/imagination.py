@@ -48,6 +48,11 @@ class ClassStates:
         return ClassStates(*(getattr(self, entry.name).index_select(0, index) for entry in fields(self)))
 
 
+def matches_apart(count: Tensor, share: Tensor) -> Tensor:
+    """Return how many of count (...) matches are apart, by their share (...): at least one, if there is any."""
+    return torch.maximum((count * share).round(), (count > 0).to(share))
+
+
 @torch.no_grad()
 def imagine(
     precomputed: PrecomputedModel,
@@ -67,8 +72,8 @@ def imagine(
     batch = torch.arange(len(match_class))
     chosen = states.token[batch, match_class]
     distance = states.distance[batch, match_class]
+    times = matches_apart(states.count[batch, match_class], precomputed.apart[chosen]).long()
     count = _left(precomputed, memory, states, chosen, distance)
-    times = count[batch, match_class].clamp_min(1)
     count[batch, match_class] = 0
     reward = times * _saving_percent(precomputed, chosen, states.unit, config.pessimism)
 
@@ -83,7 +88,7 @@ def _saving_percent(precomputed: PrecomputedModel, token: Tensor, unit: Tensor, 
 def _left(
     precomputed: PrecomputedModel, memory: TokenMemory, states: ClassStates, chosen: Tensor, distance: Tensor
 ) -> Tensor:
-    """The matches (B, K) of each class that the rewrites do not end; of the chosen one, those that are taken."""
+    """The matches (B, K) of each class that the rewrites do not end."""
     row, place = ((distance < FAR_AWAY) & (states.count > 0)).nonzero(as_tuple=True)
     there = states.count[row, place]
     logits = memory.gone_logits_of(

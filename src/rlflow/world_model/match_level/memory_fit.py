@@ -23,8 +23,7 @@ _PAIRS_PER_STEP = 16  # classes of matches, of each step of a batch, whose survi
 class Pairs:
     """N pairs of a class whose matches were rewritten and a class of the same state, all (N,) int64.
 
-    chosen, other: their tokens; distance; count: matches of the latter; gone: the outcome of these (`outcome_of`). Of
-    the class itself those are gone that another of it ended before their turn.
+    chosen, other: their tokens; distance; count: matches of the latter; gone: the outcome of these (`outcome_of`).
     """
 
     chosen: Tensor
@@ -38,7 +37,7 @@ class Pairs:
 
 
 def pairs(episodes: Sequence[TokenEpisode]) -> Pairs:
-    """The pairs of these episodes that lie near each other: what is far away is not asked of a dream, and stays.
+    """The pairs of two classes that lie near each other: what is far away is not asked of a dream, and stays.
 
     Steps that left matches of the class that they chose, as those of experts do, are none of a dream's.
     """
@@ -49,7 +48,7 @@ def pairs(episodes: Sequence[TokenEpisode]) -> Pairs:
                 continue
             parent = np.full(len(state.token), state.token[step.chosen])
             distance = step.distance.astype(np.int64)
-            near = distance < FAR_AWAY
+            near = (distance < FAR_AWAY) & (np.arange(len(distance)) != step.chosen)
             columns.append(tuple(column[near] for column in (parent, state.token, distance, state.count, step.gone)))
     together = [torch.from_numpy(np.concatenate(column)) for column in zip(*columns, strict=True)]
     chosen, other, apart, count, gone = together

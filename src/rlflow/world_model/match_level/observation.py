@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from rlflow.representation.token_rollouts import FAR_AWAY
-from rlflow.world_model.match_level.imagination import ClassStates
+from rlflow.world_model.match_level.imagination import ClassStates, matches_apart
 
 _EXTRAS = 3  # saving, count, nearness
 _BEYOND_AN_EDGE = 1.0 - 1.5 / FAR_AWAY  # a nearness between those of one edge and of two
@@ -27,8 +27,8 @@ class TokenView(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenLayout:
-    """A flat observation of K classes: of each the embedding (W), the saving that V reads, the count, the nearness to
-    the last rewrite; then the cost, as a loss or a gain in units since the episode's start. All float32.
+    """A flat observation of K classes: of each the embedding (W), the saving that V reads, the number of matches apart,
+    the nearness to the last rewrites; then the cost, as a loss or a gain in units since the episode began. All float32.
     """
 
     max_kinds: int
@@ -44,12 +44,14 @@ class TokenLayout:
         """Length of an observation."""
         return self.max_kinds * self.width + 1
 
-    def looks(self, embedding: Tensor, saving: Tensor) -> Tensor:
-        """The unchanging part of how T tokens look, from embedding (T, W) and saving (T,): (T + 1, width).
+    def looks(self, embedding: Tensor, saving: Tensor, apart: Tensor | None = None) -> Tensor:
+        """The unchanging part of how T tokens look, from embedding (T, W), saving, apart (T,): (T + 1, width).
 
-        Count and nearness are left 0, and the last row is what an empty place looks like: all 0.
+        apart: the share of a class's matches that are; None: counts are of these alone. It stands in the place of the
+        number. Nearness is left 0, and the last row is what an empty place looks like: all 0.
         """
-        known = torch.cat([embedding, _SAVING_SCALE * saving[:, None]], dim=1)
+        share = torch.ones_like(saving) if apart is None else apart
+        known = torch.cat([embedding, _SAVING_SCALE * saving[:, None], share[:, None]], dim=1)
         return functional.pad(known, (0, self.width - known.shape[1], 0, 1))
 
     def flatten(self, states: ClassStates, looks: Tensor) -> Tensor:
@@ -58,7 +60,7 @@ class TokenLayout:
         observation = states.cost.new_empty(len(states.cost), self.size)
         classes = observation[:, :-1].unflatten(1, (self.max_kinds, self.width))
         classes.copy_(functional.embedding(torch.where(present, states.token, len(looks) - 1), looks))
-        classes[..., -2] = torch.log1p(states.count.float())
+        classes[..., -2] = torch.log1p(matches_apart(states.count, classes[..., -2]))
         classes[..., -1] = torch.where(present, 1.0 - states.near.float() / FAR_AWAY, 0.0)
         observation[:, -1] = _SAVING_SCALE * torch.asinh((states.begun - states.cost) / states.unit)
         return observation

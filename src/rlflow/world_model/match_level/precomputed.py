@@ -3,10 +3,10 @@
 A dream never holds anything but tokens of the states in which it may start and of the birth sets that were seen, from
 which it draws what is born. So the networks are asked beforehand.
 
-    precomputed = PrecomputedModel.of(memory, reading, sets, candidates).priced(token, saving)
+    precomputed = PrecomputedModel.of(memory, reading, sets, candidates).priced(token, saving).counted(token, apart)
 
 Matches that are one token nearly always save the same, so what was priced once is taken for what it saves wherever its
-token is met. V is believed of the others alone.
+token is met; so is the share of its matches that are apart. V is believed of the others alone.
 
 The tokens of a state of which nobody knew before are added when it is met (`with_tokens`).
 """
@@ -30,13 +30,14 @@ class PrecomputedModel:
     """T tokens: what V reads; chosen, other (T, H): M's maps for survival; and the likeliest of S birth sets.
 
     saving, sigma (T,): the asinh of what a rewrite saves, in units of prices, and the standard deviation of its error,
-    which is 0 where it was priced. likeliest (T, C) int64 into `sets`, and birth_logits (T, C), the logarithms of their
-    weights.
+    which is 0 where it was priced; apart (T,): the share of the matches that share no node, 1 where none was met.
+    likeliest (T, C) int64 into `sets`, and birth_logits (T, C), the logarithms of their weights.
     """
 
     reading: TokenReading
     saving: Tensor
     sigma: Tensor
+    apart: Tensor
     chosen: Tensor
     other: Tensor
     sets: MatchDeltas
@@ -51,7 +52,8 @@ class PrecomputedModel:
         number, parent = torch.arange(len(embedding)), embedding[sets.parent]
         likeliest, logits = _likeliest_sets(memory, embedding, number, parent, sets, candidates)
         chosen, other = memory.chosen(embedding), memory.other(embedding)
-        return cls(reading, reading.saving, reading.sigma, chosen, other, sets, likeliest, logits)
+        apart = torch.ones_like(reading.saving)
+        return cls(reading, reading.saving, reading.sigma, apart, chosen, other, sets, likeliest, logits)
 
     @torch.no_grad()
     def with_tokens(self, memory: TokenMemory, reading: TokenReading, candidates: int) -> PrecomputedModel:
@@ -63,6 +65,7 @@ class PrecomputedModel:
             TokenReading(*(torch.cat(both) for both in zip(self.reading, reading, strict=True))),
             torch.cat([self.saving, reading.saving]),
             torch.cat([self.sigma, reading.sigma]),
+            torch.cat([self.apart, torch.ones_like(reading.saving)]),
             torch.cat([self.chosen, memory.chosen(embedding)]),
             torch.cat([self.other, memory.other(embedding)]),
             self.sets,
@@ -74,6 +77,10 @@ class PrecomputedModel:
         """The same where rewrites of tokens (N,) are known to save so much, (N,) in units."""
         known = self.saving.index_put((token,), torch.asinh(saving).to(self.saving))
         return replace(self, saving=known, sigma=self.sigma.index_fill(0, token, 0.0))
+
+    def counted(self, token: Tensor, apart: Tensor) -> PrecomputedModel:
+        """The same where such shares (N,) of the matches of tokens (N,) are known to be apart."""
+        return replace(self, apart=self.apart.index_put((token,), apart.to(self.apart)))
 
 
 def _likeliest_sets(

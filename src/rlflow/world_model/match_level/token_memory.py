@@ -61,7 +61,8 @@ class TokenMemory(nn.Module):
     def gone_logits(self, chosen: Tensor, other: Tensor, distance: Tensor, count: Tensor) -> Tensor:
         """Logits (..., OUTCOMES) of how many matches are ended of a class of `count` (...) matches.
 
-        chosen, other (..., W): embeddings of the class that is rewritten, and of this one; distance (...) int64 between them.
+        chosen, other (..., W): embeddings of the class that is rewritten, and of this one; distance (...) int64 between
+        them.
         """
         return self.gone_logits_of(self.chosen(chosen), self.other(other), distance, count)
 
