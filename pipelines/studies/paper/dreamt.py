@@ -45,8 +45,9 @@ from studies.paper.walks import random_rewrite
 class DreamtCell:
     """The settings of the experiment's stages, and what is asked of the agent beside its result.
 
-    proposals: the rewrites that it tries on the graph before each step, after its first episode. unseen: how many random rewrites lead to the graphs that it has not seen. temperatures: of
-    further dreams, in which it is trained for `sweep_share` of its steps.
+    proposals: the rewrites that it tries on the graph before each step, after its first episode. unseen: how many
+    random rewrites lead to the graphs that it has not seen. temperatures: of further dreams, in which it is trained for
+    `sweep_share` of its steps.
     """
 
     subject: Subject

@@ -67,8 +67,8 @@ def experiment_policy(
 
     The folder holds `world_models` and `policies` by the graph of their training. trained_on: the name of that graph;
     None: the first by name. Its rewriter is the plain one, with which it was
-    trained. An episode of a policy of the graph level has `horizon` rewrites at most, any other is as long as those of its
-    training. `InputError` if there is no such policy.
+    trained. An episode of a policy of the graph level has `horizon` rewrites at most, any other is as long
+    as those of its training. `InputError` if there is no such policy.
     """
     folder = Path(folder)
     trained = sorted(path.name for path in folder.glob("policies/*/"))

@@ -1,7 +1,10 @@
 """What is worked out beforehand of every token is what the networks say when they are asked about it."""
 
+import math
+
 import pytest
 import torch
+from support.token_dreams import Entry, Set, precomputed
 
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.match_level.match_deltas import MatchDeltas, match_deltas
@@ -64,13 +67,29 @@ def test_what_was_priced_is_known_and_the_rest_is_as_v_reads_it(known: Precomput
     assert priced.reading is known.reading
 
 
+def test_shares_that_are_known_are_counted_and_others_are_all(known: PrecomputedModel) -> None:
+    counted = known.counted(torch.tensor([2, 0]), torch.tensor([0.5, 0.25], dtype=torch.float64))
+    assert counted.apart[:4].tolist() == [0.25, 1.0, 0.5, 1.0]
+    assert (known.apart == 1).all()
+
+
+def test_a_set_is_the_less_likely_the_more_it_promises() -> None:
+    """Of three sets, one bears what loses, one two of what saves 3 units for two rewrites, one turns a match into it."""
+    saving = [0.0, math.asinh(-5.0), math.asinh(3.0)]
+    written = precomputed({0: [Set([Entry(1)]), Set([Entry(2, 2)], taken=2), Set([Entry(2, before=1)])]}, saving)
+    wary = written.wary(0.5)
+    taken_off = (written.birth_logits - wary.birth_logits)[0]
+    torch.testing.assert_close(taken_off, torch.tensor([0.0, 0.5 * math.asinh(3.0), 0.0]))
+    assert torch.equal(written.wary(0.0).birth_logits, written.birth_logits)
+
+
 def test_more_tokens_are_known_as_if_they_had_been_there(
     known: PrecomputedModel, token_rollouts: TokenRollouts, token_model: MatchLevelModel, sets: MatchDeltas
 ) -> None:
     """The same tokens once more, under new numbers: as before, but that none is the parent of a set any more."""
     reading = token_model.read(token_rollouts)
     before, more = len(reading.embedding), known.with_tokens(token_model.memory, reading, CANDIDATES)
-    for name in ("saving", "sigma", "chosen", "other", "birth_logits", "likeliest"):
+    for name in ("saving", "sigma", "apart", "chosen", "other", "birth_logits", "likeliest"):
         assert torch.equal(getattr(more, name)[:before], getattr(known, name)), f"{name} of those known before"
     assert torch.equal(more.reading.taken, torch.cat([reading.taken, reading.taken]))
     assert torch.equal(more.chosen[before:], known.chosen)

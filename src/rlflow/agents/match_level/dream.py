@@ -53,6 +53,7 @@ class MatchLevelDream(Dream[MatchLevelController]):
         precomputed = PrecomputedModel.of(model.memory, reading, sets, config.candidates)
         token, apart = number[known.token], torch.from_numpy(known.apart / known.count)
         precomputed = precomputed.priced(token, torch.from_numpy(known.saving)).counted(token, apart)
+        precomputed = precomputed.wary(config.birth_pessimism)
         return cls(model, replace(starts, states=states), config, precomputed)
 
     @property

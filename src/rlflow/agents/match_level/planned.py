@@ -148,8 +148,8 @@ def _numbers(keys: Sequence[bytes]) -> dict[bytes, int]:
 def _imagined(graph: Graph, state: StateTokens, number: Tensor, room: int) -> ClassStates:
     """A graph's K classes of matches as the one state in which chains begin, with room for those that are born.
 
-    number (K,): of their tokens. Matches that share nodes with others of their class do not count. Costs are in units of
-    prices, and only their differences tell anything.
+    number (K,): of their tokens. Matches that share nodes with others of their class do not count. Costs are in units
+    of prices, and only their differences tell anything.
     """
     classes, places = len(state.tokens), len(state.tokens) + room
     token, count = torch.zeros(1, places, dtype=torch.int64), torch.zeros(1, places, dtype=torch.int64)

@@ -29,9 +29,10 @@ class MatchLevelDreamConfig:
     """Settings of the batched environment that M dreams over match tokens."""
 
     num_envs: int = 64
-    max_steps: int = 12  # horizon
+    max_steps: int = 30  # horizon: choices, each of all matches of a class
     max_kinds: int = 128  # classes of matches that a dream holds; what is beyond is left out
     candidates: int = 8  # birth sets of a token from which one is drawn: the likeliest ones
     temperature: float = 1.0  # tau, of the mixture over birth sets
     pessimism: float = 0.5  # standard errors of a saving that V tells, on the scale of asinh, taken off it
+    birth_pessimism: float = 0.5  # what the asinh of the saving that a birth set promises takes off its logit
     initial_fraction: float = 0.5  # of the episodes that start where real ones do; others at a visited state

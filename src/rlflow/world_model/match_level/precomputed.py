@@ -82,6 +82,18 @@ class PrecomputedModel:
         """The same where such shares (N,) of the matches of tokens (N,) are known to be apart."""
         return replace(self, apart=self.apart.index_put((token,), apart.to(self.apart)))
 
+    def wary(self, pessimism: float) -> PrecomputedModel:
+        """The same where birth sets are the less likely, the more can be saved by what they bear.
+
+        The logarithm of a weight is less by `pessimism` times the asinh of that saving, in units for each rewrite: an
+        agent looks for what is wrongly promised, and finds it, however seldom it is drawn.
+        """
+        sets = self.sets
+        born = torch.where(sets.before == NONE, sets.count, 0)
+        saving = torch.sinh(self.saving[sets.token.clamp_min(0)]).clamp_min(0.0)
+        promised = torch.asinh((born * saving).sum(dim=1) / sets.taken)
+        return replace(self, birth_logits=self.birth_logits - pessimism * promised[self.likeliest])
+
 
 def _likeliest_sets(
     memory: TokenMemory, embedding: Tensor, number: Tensor, parent: Tensor, sets: MatchDeltas, candidates: int
