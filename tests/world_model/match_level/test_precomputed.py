@@ -74,7 +74,7 @@ def test_shares_that_are_known_are_counted_and_others_are_all(known: Precomputed
 
 
 def test_a_set_is_the_less_likely_the_more_it_promises() -> None:
-    """Of three sets, one bears what loses, one two of what saves 3 units for two rewrites, one turns a match into it."""
+    """One set bears what loses, one two that save 3 units for two rewrites, one turns a match into one of these."""
     saving = [0.0, math.asinh(-5.0), math.asinh(3.0)]
     written = precomputed({0: [Set([Entry(1)]), Set([Entry(2, 2)], taken=2), Set([Entry(2, before=1)])]}, saving)
     wary = written.wary(0.5)
