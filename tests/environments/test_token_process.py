@@ -173,7 +173,7 @@ def test_what_is_far_from_a_rewrite_is_not_touched(name: str):
         ended += step.gone.sum()
         turned += looks_different[step.distance > 1].sum()
         untouched += before.count[step.distance > 3].sum()
-    assert min(ended, turned, untouched) > 10
+    assert min(ended, turned, untouched) > 5
 
 
 @pytest.mark.parametrize("kind", MODELS)

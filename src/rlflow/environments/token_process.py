@@ -13,11 +13,11 @@ The invariant: rewards of consecutive steps add up to the drop of the price, in 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -221,19 +221,23 @@ def _what_became(
 ) -> TokenStep:
     """Compare the matches of two states, between which the matches `taken`, of one class, were carried out.
 
-    distance (K,): from these to the nearest match of each class.
+    distance (K,): from these to the nearest match of each class. A match that ends where one of the same rule is born
+    has turned into it: its nodes have other numbers now. So nothing seems to be born where nothing was.
     """
     was, now = dict(before.class_at), after.class_at
-    gone = np.zeros(len(before.classes.tokens), dtype=np.int64)
-    turned: Counter[tuple[int, int]] = Counter()
     for number in taken:
         was.pop(place_of(before.match(number)))
-    for place, old in was.items():
-        if place not in now:
-            gone[old] += 1
-        elif before.classes.tokens[old].key != after.classes.tokens[now[place]].key:
-            turned[old, now[place]] += 1
-    born = Counter(new for place, new in now.items() if place not in was)
+    stayed = [(old, now[place]) for place, old in was.items() if place in now]
+    ended = [(place, old) for place, old in was.items() if place not in now]
+    begun = [(place, new) for place, new in now.items() if place not in was]
+    for part in (slice(0, 2), slice(0, 1)):  # first of the same rule and roots, then of the same rule
+        replaced, ended, begun = _replaced(ended, begun, part)
+        stayed += replaced
+
+    keys = [token.key for token in before.classes.tokens], [token.key for token in after.classes.tokens]
+    turned = Counter((old, new) for old, new in stayed if keys[0][old] != keys[1][new])
+    born, gone = Counter(new for _, new in begun), np.zeros(len(before.classes.tokens), dtype=np.int64)
+    np.add.at(gone, [old for _, old in ended], 1)
     return TokenStep(
         chosen=int(before.classes.token_of[taken[0]]),
         taken=len(taken),
@@ -243,6 +247,26 @@ def _what_became(
         turned=np.array([(*classes, number) for classes, number in sorted(turned.items())], np.int64).reshape(-1, 3),
         born=np.array(sorted(born.items()), np.int64).reshape(-1, 2),
     )
+
+
+def _replaced(
+    ended: Sequence[tuple[Place, int]], begun: Sequence[tuple[Place, int]], part: slice
+) -> tuple[list[tuple[int, int]], list[tuple[Place, int]], list[tuple[Place, int]]]:
+    """Pair matches that ended with those that began and agree in a part of their places, in their order.
+
+    Returns the classes of each pair, and those of both that are left.
+    """
+    waiting: dict[Any, list[tuple[Place, int]]] = defaultdict(list)
+    for place, new in reversed(begun):
+        waiting[place[part]].append((place, new))
+    pairs, left = list[tuple[int, int]](), list[tuple[Place, int]]()
+    for place, old in ended:
+        if waiting[place[part]]:
+            pairs.append((old, waiting[place[part]].pop()[1]))
+        else:
+            left.append((place, old))
+    unpaired = {place for rest in waiting.values() for place, _ in rest}
+    return pairs, left, [(place, new) for place, new in begun if place in unpaired]
 
 
 def place_of(match: Match) -> Place:

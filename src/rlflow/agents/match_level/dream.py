@@ -18,7 +18,7 @@ from rlflow.agents.match_level.pointer_policy import PointerPolicy
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.match_level.delta_bank import DeltaBank
-from rlflow.world_model.match_level.diagnostics import labels
+from rlflow.world_model.match_level.diagnostics import earned, labels
 from rlflow.world_model.match_level.dream_env import MatchLevelDreamEnv
 from rlflow.world_model.match_level.imagination import matches_apart
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
@@ -44,16 +44,16 @@ class MatchLevelDream(Dream[MatchLevelController]):
     ) -> MatchLevelDream:
         """The dream that begins in the states of rollouts, and bears what the model has been fitted on.
 
-        What the rollouts have priced, it knows.
+        What the rollouts have priced, it knows; of classes that they took, it knows what all of them saved.
         """
         reading, sets, number = births.joined(rollouts.tokens, model.read(rollouts))
         starts = visited_states(rollouts.episodes, config.max_kinds)
         states = replace(starts.states, token=number[starts.states.token])
-        known = labels(rollouts.episodes)
+        known, (taken, saving) = labels(rollouts.episodes), earned(rollouts.episodes)
         precomputed = PrecomputedModel.of(model.memory, reading, sets, config.candidates)
         token, apart = number[known.token], torch.from_numpy(known.apart / known.count)
         precomputed = precomputed.priced(token, torch.from_numpy(known.saving)).counted(token, apart)
-        precomputed = precomputed.wary(config.birth_pessimism)
+        precomputed = precomputed.priced(number[taken], torch.from_numpy(saving)).wary(config.birth_pessimism)
         return cls(model, replace(starts, states=states), config, precomputed)
 
     @property

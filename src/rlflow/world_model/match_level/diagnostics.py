@@ -61,6 +61,20 @@ def labels(episodes: Sequence[TokenEpisode]) -> Labels:
     )
 
 
+def earned(episodes: Sequence[TokenEpisode]) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens (N,) of the classes that were taken, and what each rewrite of them saved on average, (N,) in units.
+
+    Rewrites of a class may save more or less together than each alone.
+    """
+    total, number = defaultdict[int, float](float), defaultdict[int, int](int)
+    for episode in episodes:
+        for state, step in zip(episode.states, episode.steps, strict=False):
+            token = int(state.token[step.chosen])
+            total[token] += step.reward / episode.unit_percent
+            number[token] += step.taken
+    return np.array([*total], np.int64), np.array([total[token] / number[token] for token in total])
+
+
 def savings(reading: TokenReading) -> np.ndarray:
     """(T,) what V reads that rewrites save, in units."""
     return np.sinh(reading.saving.double().numpy())
