@@ -77,6 +77,20 @@ def test_matches_of_a_model_are_there_gone_turned_or_born(kind: str):
     assert sum(rewards) == pytest.approx(100 - episode.states[-1].cost, abs=1e-9)
 
 
+def test_a_match_that_comes_in_the_place_of_one_of_its_rule_has_turned():
+    """No step ends a match of a rule and bears another of it: rewrites give nodes other numbers, that is all. Else a
+    dream in which the first was taken long ago would bear it again and again. Not vacuous: there are such matches.
+    """
+    one, bank, replaced = process(), TokenBank(), 0
+    episode = play(one, bank, one.start(), any_kind, 20, np.random.default_rng(0))
+    for before, step, after in zip(episode.states, episode.steps, episode.states[1:], strict=False):
+        gone = {bank.rule_of[token] for token in before.token[step.gone > 0].tolist()}
+        born = {bank.rule_of[token] for token in after.token[step.born[:, 0]].tolist()}
+        assert not gone & born
+        replaced += step.turned[:, 2].sum()
+    assert replaced > 50
+
+
 @pytest.mark.parametrize("kind", MODELS)
 def test_what_a_kind_saves_is_what_is_earned_by_taking_it(kind: str):
     """Every class of three states: to the precision of a float32, at the same price after it."""

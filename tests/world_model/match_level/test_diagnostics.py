@@ -1,14 +1,24 @@
 """Measures of predicted savings: perfect ones, trivial ones, and wrong ones of which the error is known."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from support.written_episodes import SAVED, A, B, written_episode
 
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState
-from rlflow.world_model.match_level.diagnostics import agreement, by_rule, labels, rule_means, saving_report, savings
+from rlflow.world_model.match_level.diagnostics import (
+    agreement,
+    by_rule,
+    earned,
+    labels,
+    rule_means,
+    saving_report,
+    savings,
+)
 from rlflow.world_model.match_level.model import MatchLevelModel
 
 RULE_OF = ("fuse", "fuse", "fuse", "fold", "fold", "move")
@@ -28,6 +38,14 @@ def episode(*states: Sequence[int], unit: float = 1.0, counts: Sequence[int] | N
 
 EPISODES = (episode([0, 1, 2, 3]), episode([4, 3, 5], unit=0.5), episode([2, 5]))
 MEANS = by_rule(RULE_OF, {"fuse": 0.0, "fold": 2.0, "move": 0.0})
+
+
+def test_what_classes_earned_is_averaged_over_their_rewrites():
+    """Three A at once, and one of another episode that saved 4 units more than it is said to alone; B once."""
+    more = written_episode([A], [A], unit_percent=2.0)
+    more = replace(more, steps=(replace(more.steps[0], reward=2 * (SAVED[A] + 4)),))
+    token, saving = earned([written_episode([A, A, A], [A, B]), more])
+    assert dict(zip(token.tolist(), saving.tolist(), strict=True)) == {A: SAVED[A] + 1, B: SAVED[B]}
 
 
 def test_labels_are_in_units():
