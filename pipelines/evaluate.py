@@ -82,7 +82,7 @@ def evaluate(stage: Stage) -> None:
 
 
 class Evaluated(NamedTuple):
-    """What came of one graph: figures by method, the methods' outcomes, and all states that were visited."""
+    """Results on one graph: figures by method, the methods' outcomes, and all states that were visited."""
 
     rows: dict[str, Any]
     outcomes: dict[str, Outcome]

@@ -415,7 +415,7 @@ class SourceStates(Document):
     """States that no other source visited."""
     best_saved_percent: Annotated[Percent, EQUAL]
     rewrites_to_best: Count | None
-    """The fewest that lead from the start to the best of them, whoever made them; null if none of these ways does."""
+    """The fewest that lead from the start to the best of them, of any source; null if none of these ways does."""
     shared: dict[str, Count]
     """Other source -> states that both visited."""
 

@@ -27,7 +27,7 @@ def visited_states(stage: Stage, outcomes: Mapping[str, Outcome]) -> nx.DiGraph:
 
 
 def overlap(states: nx.DiGraph, start: str) -> StateGraph:
-    """Return which states sources share, and how few rewrites lead to the best of each, whoever made them."""
+    """Return which states sources share, and how few rewrites of any source lead to the best of each."""
     visited = {source: states_of(states, source) for source in sources_of(states)}
     rewrites = rewrites_from(states, start)
     found = {}

@@ -49,7 +49,7 @@ PARTS = {
     "collect_rollouts": ("rollouts",),
     "fit_world_model": ("world_model", "trust"),
     "train_controller": ("controller",),
-    "evaluate": ("controller",),
+    "evaluate": ("controller", "rollouts"),
     "temperature_sweep": ("controller",),
 }
 """Of each stage the modules that it uses of a formulation."""

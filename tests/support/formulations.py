@@ -91,7 +91,7 @@ def graph_level_agent(rules: Library, seed: int = 0) -> tuple[GraphLevelModel, C
 def token_controller() -> MatchLevelController:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        config = MatchLevelControllerConfig(width=8, terminate_bias=-6.0)
+        config = MatchLevelControllerConfig(width=8, greedy_weight=0.0, terminate_bias=-6.0)
         arguments = MatchLevelControllerArguments.of(token_model(), config, STEPS)
         return MatchLevelController(arguments.new_policy(), arguments)
 

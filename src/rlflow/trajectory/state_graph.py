@@ -2,7 +2,7 @@
 
     states = state_graph({"rollouts": [way, ...], "greedy": [way]})      a `networkx.DiGraph`
     best = best_of(states, states_of(states, "greedy"))
-    rewrites_from(states, start)[best]                                   the fewest that lead there, whoever made them
+    rewrites_from(states, start)[best]                                   the fewest that lead there, of any source
 
 A node is the structural hash of a graph, an edge a rewrite. So two ways that make the same rewrites in another order
 meet again, and a way that was never walked as a whole can be put together from pieces of several.

@@ -22,7 +22,14 @@ from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelMode
 
 EPISODES = RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=48)
 PPO = MatchLevelControllerConfig(
-    total_steps=96, steps_per_update=8, batch_size=32, epochs=1, width=8, updates_per_trial=1, terminate_bias=-20.0
+    total_steps=96,
+    steps_per_update=8,
+    batch_size=32,
+    epochs=1,
+    width=8,
+    updates_per_trial=1,
+    greedy_weight=0.0,
+    terminate_bias=-20.0,
 )
 
 
@@ -56,7 +63,8 @@ def test_every_step_is_counted_and_a_killed_training_ends_alike(model: MatchLeve
     whole = train_on_graph(
         process, model, PPO, EPISODES, seed=0, on_update=lambda _, said: counted.append(said["rewrites"])
     )
-    assert counted == [32.0, 64.0, 96.0]
+    assert all(rewrites >= 32 * update for update, rewrites in enumerate(counted, start=1)), "one a choice at least"
+    assert len(counted) == 3
     with pytest.raises(Interrupted):
         train_on_graph(process, model, PPO, EPISODES, seed=0, checkpoint=tmp_path / "c", on_update=interrupt)
     assert same(train_on_graph(process, model, PPO, EPISODES, seed=0, checkpoint=tmp_path / "c"), whole)
