@@ -30,7 +30,7 @@ from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.match_deltas import NONE
 from rlflow.world_model.match_level.starts import visited_states
 
-HORIZONS = (1, 2, 4, 8)
+HORIZONS = (1, 2, 5, 15)
 
 _NEAR = 1  # edges from the last rewrite: what its next one is mostly chosen from
 
