@@ -78,12 +78,13 @@ def token_dream(num_envs: int) -> MatchLevelDream:
     )
     last = model.memory.gone[-1]
     assert isinstance(last, torch.nn.Linear)
-    last.bias[0] = 100.0  # nothing ends: the kinds do not run out
+    last.bias[0] = 100.0  # nothing ends but the class that is chosen: the classes hardly run out
 
     largest, config = model.arguments.config.largest_birth_set, MatchLevelDreamConfig(num_envs=num_envs)
     listed = torch.arange(largest) < LISTED
     sets = MatchDeltas(
         parent=below(TOKENS, SETS),
+        taken=torch.ones(SETS, dtype=torch.int64),
         seen=torch.ones(SETS),
         token=torch.where(listed, below(TOKENS, SETS, largest), NONE),
         before=torch.where(listed & (torch.arange(largest) > 0), below(TOKENS, SETS, largest), NONE),

@@ -408,7 +408,10 @@ RulesApplied = Annotated[dict[str, AppliedByMethod], NOT_EMPTY]
 
 
 class SourceStates(Document):
-    """The states that a method visited, or rollouts, or the episodes of the policy: a graph each, told by its hash."""
+    """The states that one source visited: a method on its way, the rollouts, or the policy; a graph each.
+
+    Of rollouts over match classes, graphs within a choice are not kept.
+    """
 
     states: Count
     alone: Count
@@ -424,8 +427,8 @@ class StateGraph(Document):
     """All that was visited on one graph; a method's way is that to its result."""
 
     states: Count
-    rewrites: Count
-    """Distinct ones, from a state to another."""
+    edges: Count
+    """From a state to another, by one rewrite or, in rollouts over match classes, by one choice."""
     sources: Annotated[dict[str, Annotated[SourceStates, DIGITS]], NOT_EMPTY]
 
 

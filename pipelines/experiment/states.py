@@ -13,6 +13,7 @@ from tracking.stage import Stage
 from experiment.comparison import Outcome
 from experiment.documents import SourceStates, StateGraph
 from experiment.formulations.rollouts import rollouts_of
+from rlflow.errors import InputError
 from rlflow.trajectory import record
 from rlflow.trajectory.state_graph import best_of, rewrites_from, sources_of, state_graph, states_of, way_of
 
@@ -20,10 +21,17 @@ ROLLOUTS, POLICY = "rollouts", "policy"
 
 
 def visited_states(stage: Stage, outcomes: Mapping[str, Outcome]) -> nx.DiGraph:
-    """Return the states of the rollouts, of the policy's episodes, and of each method's way to its result."""
+    """Return the states of the rollouts, of the policy's episodes, and of each method's way to its result.
+
+    `InputError` where a method has the name of one of the first two.
+    """
     policy = record.load(stage.input(f"data/policies/{stage.graph}/ways.jsonl"))
-    methods = {name: [way_of(outcome.result.trajectory)] for name, outcome in outcomes.items()}
-    return state_graph({ROLLOUTS: rollouts_of(stage.settings).ways(stage), POLICY: map(way_of, policy), **methods})
+    own = {ROLLOUTS: rollouts_of(stage.settings).ways(stage), POLICY: map(way_of, policy)}
+    if taken := own.keys() & outcomes.keys():
+        raise InputError(
+            f"no method can be called {' or '.join(sorted(taken))}: the experiment has states of that name"
+        )
+    return state_graph(own | {name: [way_of(outcome.result.trajectory)] for name, outcome in outcomes.items()})
 
 
 def overlap(states: nx.DiGraph, start: str) -> StateGraph:
@@ -40,4 +48,4 @@ def overlap(states: nx.DiGraph, start: str) -> StateGraph:
             rewrites_to_best=rewrites.get(best),
             shared={other: len(own & theirs) for other, theirs in visited.items() if other != source},
         )
-    return StateGraph(states=len(states), rewrites=states.number_of_edges(), sources=found)
+    return StateGraph(states=len(states), edges=states.number_of_edges(), sources=found)

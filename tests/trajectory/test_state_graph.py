@@ -41,7 +41,7 @@ def test_a_state_that_two_sources_visit_is_one_node(states: nx.DiGraph) -> None:
 
 def test_an_edge_is_a_rewrite_in_its_direction(states: nx.DiGraph) -> None:
     assert set(states.edges) == {("start", "a"), ("a", "ab"), ("ab", "a"), ("start", "b"), ("b", "ab"), ("ab", "abc")}
-    assert states.edges["ab", "a"] == {"rule": "to a", "sources": "one"}
+    assert states.edges["ab", "a"] == {"rule": "to a", "rewrites": 1, "sources": "one"}
 
 
 def test_the_best_state_is_reached_by_pieces_of_several_ways(states: nx.DiGraph) -> None:
@@ -50,6 +50,18 @@ def test_the_best_state_is_reached_by_pieces_of_several_ways(states: nx.DiGraph)
     assert best_of(states, states_of(states, "one")) == "ab"
     assert rewrites_from(states, "start") == {"start": 0, "a": 1, "b": 1, "ab": 2, "abc": 3}
     assert "start" not in rewrites_from(states, "abc")
+
+
+def test_an_edge_may_be_several_rewrites() -> None:
+    """Three at once lead further than two, one by one."""
+    short, long = [Visit("x", 0.0), Visit("y", 1.0, rewrites=3)], [Visit(state, 1.0) for state in ("x", "z", "y")]
+    assert rewrites_from(state_graph({"one": [short]}), "x")["y"] == 3
+    assert rewrites_from(state_graph({"one": [short], "other": [long]}), "x")["y"] == 2
+
+
+def test_a_comma_in_a_name_is_refused() -> None:
+    with pytest.raises(InputError, match="separated by commas: a,b"):
+        state_graph({"a,b": []})
 
 
 def test_of_states_that_save_the_same_the_first_is_the_best() -> None:

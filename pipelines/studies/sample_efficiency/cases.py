@@ -117,7 +117,7 @@ def _process(case: Case, rules: Library) -> TokenProcess:
 
 
 def _greedy(process: TokenProcess, max_steps: int) -> Row:
-    """Follow greedy search for so many rewrites; returns what it saves, and how many rewrites it has tried."""
+    """Follow greedy search for so many choices; returns what it saves, and how many rewrites it has tried."""
     way = list(islice(greedy_descent(process), max_steps + 1))
     return {"result_percent": way[0].percent - way[-1].percent, "interactions": process.rewrites}
 

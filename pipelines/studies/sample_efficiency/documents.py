@@ -83,7 +83,7 @@ class Graph(Document):
 
     seeds: Annotated[list[Row], NOT_EMPTY]
     greedy_percent: Percent
-    """What greedy saves in as many rewrites."""
+    """What greedy saves in as many choices."""
     model_free_percent: Median
     """The best result of the model-free agent."""
     model_free_interactions: Median

@@ -66,7 +66,7 @@ class Episode(Generic[S, C]):
             self.visited.append(self.process.step(self.state, choice))
 
     def steps(self) -> Iterator[Step]:
-        """Yield the rewrites as trajectories record them. What was paid for a choice is the reward of its last one."""
+        """Yield the rewrites as trajectories record them. A choice's reward stands at its last rewrite, else 0."""
         rules = self.process.evaluator.rewriter.rules
         chosen = [choice for choice in self.taken if choice is not None]
         for before, after, choice, reward in zip(self.visited, self.visited[1:], chosen, self._earned, strict=False):

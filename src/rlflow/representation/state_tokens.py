@@ -51,7 +51,7 @@ class StateTokens:
 
     @cached_property
     def apart(self) -> np.ndarray:
-        """(T,) int64: of the matches with each token, those that share no node with one before them."""
+        """(T,) int64: how many matches with each token can be taken in their order, no two of which share a node."""
         number, taken = np.zeros(len(self.tokens), np.int64), [set[int]() for _ in self.tokens]
         for place, (_, match) in zip(self.token_of.tolist(), self.matches, strict=True):
             if taken[place].isdisjoint(match.nodes):

@@ -33,7 +33,7 @@ class TokenState:
     """K classes of matches of one graph.
 
     token (K,) int64 into `TokenRollouts.tokens`; count (K,) int64, matches of the class; apart (K,) int64, how many of
-    these share no node with one before them, which can all be rewritten; distance (K, K) int8, the
+    these can be taken in their order so that no two share a node; distance (K, K) int8, the
     least number of edges between a match of one class and one of the other (`FAR_AWAY` at most). saving (K,) float32:
     what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start. hash: the
     structural hash of the graph.

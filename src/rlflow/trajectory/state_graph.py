@@ -4,8 +4,9 @@
     best = best_of(states, states_of(states, "greedy"))
     rewrites_from(states, start)[best]                                   the fewest that lead there, of any source
 
-A node is the structural hash of a graph, an edge a rewrite. So two ways that make the same rewrites in another order
-meet again, and a way that was never walked as a whole can be put together from pieces of several.
+A node is the structural hash of a graph, an edge a rewrite, or several of which the graphs between were not kept. So
+two ways that make the same rewrites in another order meet again, and a way that was never walked as a whole can be put
+together from pieces of several.
 
 The invariant: a node has the same price however it was reached, and `sources` names everyone that visited it.
 """
@@ -23,11 +24,15 @@ from rlflow.trajectory.record import Trajectory
 
 
 class Visit(NamedTuple):
-    """A state on a way: its structural hash, what it saves in percent of the start's price, the rule that led there."""
+    """A state on a way: its structural hash, what it saves in percent of the start's price, and how it was reached.
+
+    rule: of the rewrites that led there from the state before; rewrites: how many they were.
+    """
 
     hash: str
     saved_percent: float
-    rule: str | None = None
+    rule: str = ""
+    rewrites: int = 1
 
 
 Way = Sequence[Visit]
@@ -46,9 +51,11 @@ def way_of(trajectory: Trajectory) -> Way:
 def state_graph(ways: Mapping[str, Iterable[Way]]) -> nx.DiGraph:
     """Return the graph of all states on the ways of some sources.
 
-    A node has `saved_percent` and `sources`, names in their order with commas between; an edge has the `rule` of the
-    first rewrite that was seen between its ends, and `sources`.
+    A node has `saved_percent` and `sources`, names in their order with commas between; an edge has the `rule` and the
+    number of `rewrites` that were first seen between its ends, and `sources`. `InputError` for a name with a comma.
     """
+    if any("," in source for source in ways):
+        raise InputError(f"the names of sources are separated by commas: {', '.join(ways)}")
     states = nx.DiGraph()
     for source, walked in ways.items():
         for way in walked:
@@ -58,7 +65,7 @@ def state_graph(ways: Mapping[str, Iterable[Way]]) -> nx.DiGraph:
                 _add_source(states.nodes[visit.hash], source)
             for before, after in pairwise(way):
                 if not states.has_edge(before.hash, after.hash):
-                    states.add_edge(before.hash, after.hash, rule=after.rule or "", sources="")
+                    states.add_edge(before.hash, after.hash, rule=after.rule, rewrites=after.rewrites, sources="")
                 _add_source(states.edges[before.hash, after.hash], source)
     return states
 
@@ -81,7 +88,7 @@ def best_of(states: nx.DiGraph, among: Iterable[str]) -> str:
 
 def rewrites_from(states: nx.DiGraph, start: str) -> dict[str, int]:
     """Return the fewest rewrites that lead from a state to each that can be reached from it."""
-    return dict(nx.single_source_shortest_path_length(states, start))
+    return dict(nx.single_source_dijkstra_path_length(states, start, weight="rewrites"))
 
 
 def _add_source(attributes: dict[str, str], source: str) -> None:

@@ -17,7 +17,7 @@ EMBEDDING = 3
 @pytest.fixture(params=[MatchLevelControllerConfig(width=8), CmaEsConfig(population=6)], ids=["pointer", "linear"])
 def controller(request: pytest.FixtureRequest) -> MatchLevelController:
     torch.manual_seed(0)
-    arguments = MatchLevelControllerArguments(EMBEDDING, "abc", request.param)
+    arguments = MatchLevelControllerArguments(EMBEDDING, "abc", 3, request.param)
     policy = arguments.new_policy()
     for parameter in policy.parameters():
         torch.nn.init.normal_(parameter, std=0.5)

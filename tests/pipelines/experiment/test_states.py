@@ -20,7 +20,7 @@ def test_sources_are_compared_state_by_state():
     their states cannot be reached by any of these ways.
     """
     found = overlap(state_graph(WALKED), "start")
-    assert (found.states, found.rewrites) == (5, 3)
+    assert (found.states, found.edges) == (5, 3)
     rollouts, policy, greedy = (found.sources[name] for name in ("rollouts", "policy", "greedy"))
     assert (rollouts.states, rollouts.alone, rollouts.best_saved_percent, rollouts.rewrites_to_best) == (3, 2, 7.0, 3)
     assert (policy.states, policy.alone, policy.best_saved_percent, policy.rewrites_to_best) == (3, 1, 3.0, 2)

@@ -35,8 +35,9 @@ def ways(stage: Stage) -> Iterable[Way]:
     rollouts = token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
     for episode in rollouts.episodes:
         first, *others = [Visit(state.hash, 100.0 - state.cost) for state in episode.states]
-        taken = (state.token[step.chosen] for state, step in zip(episode.states, episode.steps, strict=False))
-        yield [first, *(visit._replace(rule=rollouts.rule_of[t]) for visit, t in zip(others, taken, strict=True))]
+        chosen = (state.token[step.chosen] for state, step in zip(episode.states, episode.steps, strict=False))
+        steps = zip(others, chosen, episode.steps, strict=True)
+        yield [first, *(visit._replace(rule=rollouts.rule_of[t], rewrites=step.taken) for visit, t, step in steps)]
 
 
 def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> Collected:

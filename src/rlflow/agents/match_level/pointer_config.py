@@ -14,7 +14,7 @@ class MatchLevelControllerConfig(PPOConfig):
     share of it. terminate_bias: that of terminate.
     """
 
-    steps_per_update: int = 24  # of each dream: two horizons
+    steps_per_update: int = 30  # of each dream: a horizon
     batch_size: int = 256
     epochs: int = 3
     learning_rate: float = 3e-3

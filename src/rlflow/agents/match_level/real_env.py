@@ -26,7 +26,7 @@ from rlflow.world_model.match_level.observation import TokenLayout
 
 @dataclass(frozen=True)
 class RealEpisodesConfig:
-    """Episodes of at most `max_steps` rewrites from the original; a policy sees at most `max_kinds` match classes."""
+    """Episodes of at most `max_steps` choices from the original; a policy sees at most `max_kinds` match classes."""
 
     num_envs: int = 16
     max_steps: int = 12

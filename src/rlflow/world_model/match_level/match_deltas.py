@@ -46,7 +46,10 @@ class MatchDeltas:
 
 @dataclass(frozen=True)
 class StepSets:
-    """The birth sets of M steps: of_step (M,) int64, the number of each step's; steps in the order of the episodes."""
+    """The birth sets of M steps that left no match of their class.
+
+    of_step (M,) int64: the number of each step's set; steps in the order of the episodes.
+    """
 
     sets: MatchDeltas
     of_step: Tensor

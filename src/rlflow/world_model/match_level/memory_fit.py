@@ -121,6 +121,6 @@ class TokenMemoryFit:
         return (torch.logsumexp(logits, dim=1) - of_right).mean()
 
     def gone_loss(self, asked: Pairs) -> Tensor:
-        """Mean cross-entropy, in nats, of how many matches of a class a rewrite ends."""
+        """Mean cross-entropy, in nats, of how many matches of a class end."""
         chosen, other = self.embedding[asked.chosen], self.embedding[asked.other]
         return functional.cross_entropy(self.memory.gone_logits(chosen, other, asked.distance, asked.count), asked.gone)
