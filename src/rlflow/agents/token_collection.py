@@ -182,11 +182,13 @@ def state_of(state: MatchLevelState, bank: TokenBank) -> TokenState:
 
 
 def greedy_descent(process: TokenProcess) -> Iterator[MatchLevelState]:
-    """Yield the states on greedy's way, the start first."""
+    """Yield the states on greedy's way, the start first; it ends where the class that promises most saves nothing."""
     state = process.start()
     yield state
     while state.saving_of_all.max(initial=0.0) > _LEAST_SAVING_PERCENT:
-        state = process.step(state, int(state.saving_of_all.argmax())).state
+        state, step, _ = process.step(state, int(state.saving_of_all.argmax()))
+        if step.reward <= _LEAST_SAVING_PERCENT:
+            return
         yield state
 
 

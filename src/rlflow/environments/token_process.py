@@ -14,10 +14,10 @@ The invariant: rewards of consecutive steps add up to the drop of the price, in 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -221,8 +221,9 @@ def _what_became(
 ) -> TokenStep:
     """Compare the matches of two states, between which the matches `taken`, of one class, were carried out.
 
-    distance (K,): from these to the nearest match of each class. A match that ends where one of the same rule is born
-    has turned into it: its nodes have other numbers now. So nothing seems to be born where nothing was.
+    distance (K,): from these to the nearest match of each class. A match that ends while one of the same rule is born
+    has turned into it, one of the same roots if there is any, else of the same token, as its nodes have other numbers
+    now. So nothing seems to be born where nothing was.
     """
     was, now = dict(before.class_at), after.class_at
     for number in taken:
@@ -230,12 +231,11 @@ def _what_became(
     stayed = [(old, now[place]) for place, old in was.items() if place in now]
     ended = [(place, old) for place, old in was.items() if place not in now]
     begun = [(place, new) for place, new in now.items() if place not in was]
-    for part in (slice(0, 2), slice(0, 1)):  # first of the same rule and roots, then of the same rule
-        replaced, ended, begun = _replaced(ended, begun, part)
-        stayed += replaced
-
-    keys = [token.key for token in before.classes.tokens], [token.key for token in after.classes.tokens]
-    turned = Counter((old, new) for old, new in stayed if keys[0][old] != keys[1][new])
+    was_key, now_key = ([token.key for token in state.classes.tokens] for state in (before, after))
+    stayed += _replaced(ended, begun, lambda place, key: (place[0], place[1]), was_key, now_key)
+    stayed += _replaced(ended, begun, lambda place, key: (place[0], key), was_key, now_key)
+    stayed += _replaced(ended, begun, lambda place, _: place[0], was_key, now_key)
+    turned = Counter((old, new) for old, new in stayed if was_key[old] != now_key[new])
     born, gone = Counter(new for _, new in begun), np.zeros(len(before.classes.tokens), dtype=np.int64)
     np.add.at(gone, [old for _, old in ended], 1)
     return TokenStep(
@@ -250,23 +250,25 @@ def _what_became(
 
 
 def _replaced(
-    ended: Sequence[tuple[Place, int]], begun: Sequence[tuple[Place, int]], part: slice
-) -> tuple[list[tuple[int, int]], list[tuple[Place, int]], list[tuple[Place, int]]]:
-    """Pair matches that ended with those that began and agree in a part of their places, in their order.
-
-    Returns the classes of each pair, and those of both that are left.
-    """
-    waiting: dict[Any, list[tuple[Place, int]]] = defaultdict(list)
-    for place, new in reversed(begun):
-        waiting[place[part]].append((place, new))
-    pairs, left = list[tuple[int, int]](), list[tuple[Place, int]]()
+    ended: list[tuple[Place, int]],
+    begun: list[tuple[Place, int]],
+    likeness: Callable[[Place, bytes], Hashable],
+    was_key: Sequence[bytes],
+    now_key: Sequence[bytes],
+) -> list[tuple[int, int]]:
+    """Take the pairs of alike matches, by place and token, off those that ended and began; return their classes."""
+    waiting: dict[Hashable, list[int]] = defaultdict(list)
+    for number, (place, new) in reversed([*enumerate(begun)]):
+        waiting[likeness(place, now_key[new])].append(number)
+    pairs, left, taken = list[tuple[int, int]](), list[tuple[Place, int]](), set[int]()
     for place, old in ended:
-        if waiting[place[part]]:
-            pairs.append((old, waiting[place[part]].pop()[1]))
+        if candidates := waiting[likeness(place, was_key[old])]:
+            taken.add(candidates[-1])
+            pairs.append((old, begun[candidates.pop()][1]))
         else:
             left.append((place, old))
-    unpaired = {place for rest in waiting.values() for place, _ in rest}
-    return pairs, left, [(place, new) for place, new in begun if place in unpaired]
+    ended[:], begun[:] = left, [each for number, each in enumerate(begun) if number not in taken]
+    return pairs
 
 
 def place_of(match: Match) -> Place:

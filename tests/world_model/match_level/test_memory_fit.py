@@ -12,7 +12,7 @@ from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.world_model.match_level.encoder_fit import edit_operators
 from rlflow.world_model.match_level.match_deltas import NONE, MatchDeltas, StepSets, match_deltas
 from rlflow.world_model.match_level.memory_fit import Pairs, TokenMemoryFit, pairs, same_outcome
-from rlflow.world_model.match_level.token_memory import FEW, TokenMemory, outcome_of
+from rlflow.world_model.match_level.token_memory import ALL_BUT, TokenMemory, outcome_of
 
 
 def sets_of(seen: list[int], parent: list[int]) -> MatchDeltas:
@@ -83,12 +83,12 @@ def test_pairs_are_those_near_by():
             for match_class, token in enumerate(state.token.tolist()):
                 if step.distance[match_class] < FAR_AWAY and step.is_whole(state) and match_class != step.chosen:
                     count, gone = state.count[match_class], step.gone[match_class]
-                    outcome = outcome_of(torch.tensor(gone), torch.tensor(count))
+                    outcome = outcome_of(torch.tensor(gone), torch.tensor(count), torch.tensor(step.taken))
                     row = (state.token[step.chosen], token, step.distance[match_class], count, outcome)
                     wanted.append(tuple(int(value) for value in row))
     assert list(zip(*(getattr(known, name).tolist() for name in vars(known)), strict=True)) == wanted
     assert len(wanted) > 30
-    assert {0, 1, FEW + 1} <= set(known.gone.tolist())
+    assert {0, 1, ALL_BUT} <= set(known.gone.tolist())
 
 
 def test_survival_is_a_cross_entropy():

@@ -1,6 +1,7 @@
 """The controller over match tokens, trained by PPO or by evolution: agents act by all rules of the library."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tracking.factories import graph_of
@@ -27,7 +28,7 @@ RANDOM_EPISODES = 4
 
 
 def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
-    """A controller before its training that draws its actions is a random agent."""
+    """A random agent is a controller that has learned nothing, does not begin as a greedy one, and draws its actions."""
     settings, graph = stage.settings["controller"], graph_of(stage.settings["graph"])
     world = FittedWorld.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
     rollouts = token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
@@ -35,7 +36,7 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
     config, rules = _config(settings), _rules(stage)
 
     search_of = _search_of(stage, cost_model, world.model, rules)
-    random_percents = search_of(dream.untrained(config, seed=stage.seed)).drawn(graph, RANDOM_EPISODES)
+    random_percents = search_of(dream.untrained(_random(config), seed=stage.seed)).drawn(graph, RANDOM_EPISODES)
     process = TokenProcess(graph, Rewriter(rules.rules), cost_model, world.model.arguments.vocabulary)
 
     def real_episode(controller: MatchLevelController) -> Trial:
@@ -62,6 +63,10 @@ def _search_of(
         return MatchLevelSearch(rules, rewriter, cost_model, model, controller, seed=stage.seed)
 
     return search
+
+
+def _random(config: MatchLevelControllerConfig | CmaEsConfig) -> MatchLevelControllerConfig | CmaEsConfig:
+    return config if isinstance(config, CmaEsConfig) else replace(config, greedy_weight=0.0)
 
 
 def _config(settings: dict[str, Any]) -> MatchLevelControllerConfig | CmaEsConfig:

@@ -16,10 +16,10 @@ from rlflow.world_model.match_level.diagnostics import (
     Labels,
     agreement,
     by_rule,
-    labels,
     rule_means,
     saving_report,
     savings,
+    shares_apart,
 )
 from rlflow.world_model.match_level.imagination import imagine
 from rlflow.world_model.match_level.match_deltas import MatchDeltas, match_deltas
@@ -47,11 +47,10 @@ def figures(
     new = unseen(held_out, training)
     of_new_tokens = agreement(new, rollouts.rule_of, savings(reading), rule_mean)
     sets = match_deltas(training, model.arguments.config.largest_birth_set).sets
-    known = labels(training)
     return {
         **_saving_figures(report, of_new_tokens),
         "calibration": _calibration_rows(model, reading, new, seed),
-        **_open_loop_figures(_led(model, reading, sets, known, held_out, rule_mean, seed)),
+        **_open_loop_figures(_led(model, reading, sets, training, held_out, rule_mean, seed)),
     }
 
 
@@ -59,7 +58,7 @@ def _led(
     model: MatchLevelModel,
     reading: TokenReading,
     sets: MatchDeltas,
-    known: Labels,
+    training: Sequence[TokenEpisode],
     held_out: Sequence[TokenEpisode],
     rule_mean: np.ndarray,
     seed: int,
@@ -67,7 +66,7 @@ def _led(
     """The measures of dreams that are led through held-out episodes, by horizon; savings as V reads them."""
     dream = MatchLevelDreamConfig(pessimism=0.0)
     precomputed = PrecomputedModel.of(model.memory, reading, sets, dream.candidates)
-    precomputed = precomputed.counted(torch.from_numpy(known.token), torch.from_numpy(known.apart / known.count))
+    precomputed = precomputed.counted(*map(torch.from_numpy, shares_apart(training)))
     generator = torch.Generator().manual_seed(seed)
     dreamed = partial(imagine, precomputed, model.memory, config=dream, generator=generator)
     return open_loop(dreamed, held_out, rule_mean, np.arange(len(reading.saving)), dream.max_kinds)

@@ -18,7 +18,7 @@ from rlflow.agents.match_level.pointer_policy import PointerPolicy
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.match_level.delta_bank import DeltaBank
-from rlflow.world_model.match_level.diagnostics import earned, labels
+from rlflow.world_model.match_level.diagnostics import earned, labels, shares_apart
 from rlflow.world_model.match_level.dream_env import MatchLevelDreamEnv
 from rlflow.world_model.match_level.imagination import matches_apart
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
@@ -51,8 +51,9 @@ class MatchLevelDream(Dream[MatchLevelController]):
         states = replace(starts.states, token=number[starts.states.token])
         known, (taken, saving) = labels(rollouts.episodes), earned(rollouts.episodes)
         precomputed = PrecomputedModel.of(model.memory, reading, sets, config.candidates)
-        token, apart = number[known.token], torch.from_numpy(known.apart / known.count)
-        precomputed = precomputed.priced(token, torch.from_numpy(known.saving)).counted(token, apart)
+        counted, share = shares_apart(rollouts.episodes)
+        precomputed = precomputed.counted(number[counted], torch.from_numpy(share))
+        precomputed = precomputed.priced(number[known.token], torch.from_numpy(known.saving))
         precomputed = precomputed.priced(number[taken], torch.from_numpy(saving)).wary(config.birth_pessimism)
         return cls(model, replace(starts, states=states), config, precomputed)
 

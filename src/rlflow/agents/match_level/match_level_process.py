@@ -126,11 +126,12 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         seen: ClassesSeen = state.memory
         if self.max_kinds is None:
             return np.arange(len(seen.token))
-        return np.lexsort((-self._saving.numpy()[seen.token], seen.near))[: self.max_kinds]
+        saving = np.sinh(self._saving.numpy()[seen.token]) * state.classes.apart
+        return np.lexsort((-saving, seen.near))[: self.max_kinds]
 
     def best_saving_percent(self) -> float:
-        """Return what the best match of the start saves, as V reads it; 0 if none does."""
-        saving = np.sinh(self._saving.numpy()[self._start.memory.token])
+        """Return what the best class of the start saves, as V reads it; 0 if none does."""
+        saving = np.sinh(self._saving.numpy()[self._start.memory.token]) * self._start.classes.apart
         return self.process.unit_percent * float(saving.max(initial=0.0))
 
     @cached_property

@@ -75,6 +75,13 @@ def earned(episodes: Sequence[TokenEpisode]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([*total], np.int64), np.array([total[token] / number[token] for token in total])
 
 
+def shares_apart(episodes: Sequence[TokenEpisode]) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens (N,) of these episodes, and the share (N,) of their matches, over all states, that are apart."""
+    known = labels(episodes)
+    token, place = np.unique(known.token, return_inverse=True)
+    return token, np.bincount(place, known.apart) / np.bincount(place, known.count)
+
+
 def savings(reading: TokenReading) -> np.ndarray:
     """(T,) what V reads that rewrites save, in units."""
     return np.sinh(reading.saving.double().numpy())

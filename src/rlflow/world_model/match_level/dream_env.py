@@ -86,6 +86,8 @@ class MatchLevelDreamEnv(DreamEnv):
             precomputed.sigma,
             precomputed.apart,
             precomputed.birth_logits,
+            precomputed.likeliest,
+            *vars(precomputed.sets).values(),
             *vars(self.starts.states).values(),
         )
         tensors = (*self.memory.state_dict().values(), *known)

@@ -73,7 +73,7 @@ def imagine(
     chosen = states.token[batch, match_class]
     distance = states.distance[batch, match_class]
     times = matches_apart(states.count[batch, match_class], precomputed.apart[chosen]).long()
-    count = _left(precomputed, memory, states, chosen, distance)
+    count = _left(precomputed, memory, states, chosen, distance, times)
     count[batch, match_class] = 0
     reward = times * _saving_percent(precomputed, chosen, states.unit, config.pessimism)
 
@@ -86,15 +86,20 @@ def _saving_percent(precomputed: PrecomputedModel, token: Tensor, unit: Tensor, 
 
 
 def _left(
-    precomputed: PrecomputedModel, memory: TokenMemory, states: ClassStates, chosen: Tensor, distance: Tensor
+    precomputed: PrecomputedModel,
+    memory: TokenMemory,
+    states: ClassStates,
+    chosen: Tensor,
+    distance: Tensor,
+    times: Tensor,
 ) -> Tensor:
-    """The matches (B, K) of each class that the rewrites do not end."""
+    """The matches (B, K) of each class that so many rewrites (B,) do not end."""
     row, place = ((distance < FAR_AWAY) & (states.count > 0)).nonzero(as_tuple=True)
     there = states.count[row, place]
     logits = memory.gone_logits_of(
         precomputed.chosen[chosen[row]], precomputed.other[states.token[row, place]], distance[row, place].long(), there
     )
-    return states.count.index_put((row, place), left_after(logits.argmax(dim=-1), there))
+    return states.count.index_put((row, place), left_after(logits.argmax(dim=-1), there, times[row]))
 
 
 def _drawn_set(
@@ -115,12 +120,17 @@ def _with_births(
     times: Tensor,
     reward: Tensor,
 ) -> ClassStates:
-    """Add the matches of the drawn sets, for so many rewrites (B,), at empty places, one for each class; what finds
-    none is left out.
+    """Add the matches of the drawn sets, for so many rewrites (B,), to their classes, or at empty places where there is
+    none of these; what finds no place is left out.
     """
     sets = precomputed.sets
     number = (2 * times[:, None] * sets.count[drawn] + sets.taken[drawn, None]) // (2 * sets.taken[drawn, None])
     count, number = _turned(states.token, count, distance, sets.before[drawn], number)
+    row, entry, place = _joined(states.token, count, sets.token[drawn], number)
+    count = count.index_put((row, place), number[row, entry], accumulate=True)
+    number = number.index_put((row, entry), number.new_zeros(()))
+    between, here = _nearer(states.distance, distance, row, place), distance.new_zeros(())
+    near = distance.index_put((row, place), here)
 
     empty_first = torch.argsort((count > 0).to(torch.int8), dim=1, stable=True)
     size = min(empty_first.shape[1], number.shape[1])
@@ -133,8 +143,8 @@ def _with_births(
     return ClassStates(
         token=states.token.index_put(at, sets.token[drawn[row], entry]),
         count=count.index_put(at, number[row, entry]),
-        distance=_distances_after(states.distance, at, _lines(distance, empty_first, fill, row, inside)),
-        near=distance.index_put(at, distance.new_zeros(())),
+        distance=_distances_after(between, at, _lines(distance, empty_first, fill, row, inside)),
+        near=near.index_put(at, here),
         cost=states.cost - reward,
         begun=states.begun,
         unit=states.unit,
@@ -153,6 +163,19 @@ def _turned(token: Tensor, count: Tensor, distance: Tensor, before: Tensor, numb
     turned = torch.where(found > 0, torch.minimum(number[row, entry], count[row, place]), 0)
     left = count.index_put((row, place), -turned, accumulate=True).clamp_min(0)
     return left, number.index_put((row, entry), turned)
+
+
+def _joined(token: Tensor, count: Tensor, born: Tensor, number: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The states, entries and places (N,) where matches are born, by tokens (B, P), that a class is there of."""
+    there = (born[:, :, None] == token[:, None]) & (count > 0)[:, None] & (number > 0)[:, :, None]
+    row, entry, place = there.nonzero(as_tuple=True)
+    return row, entry, place
+
+
+def _nearer(between: Tensor, from_rewrite: Tensor, row: Tensor, place: Tensor) -> Tensor:
+    """Distances (B, K, K) after matches were born of classes (N,), which are as near as the rewrites now."""
+    lines = torch.minimum(between[row, place], from_rewrite[row])
+    return _distances_after(between, (row, place), lines)
 
 
 def _lines(from_rewrite: Tensor, place: Tensor, fill: Tensor, row: Tensor, inside: Tensor) -> Tensor:

@@ -49,10 +49,13 @@ def pairs(episodes: Sequence[TokenEpisode]) -> Pairs:
             parent = np.full(len(state.token), state.token[step.chosen])
             distance = step.distance.astype(np.int64)
             near = (distance < FAR_AWAY) & (np.arange(len(distance)) != step.chosen)
-            columns.append(tuple(column[near] for column in (parent, state.token, distance, state.count, step.gone)))
+            rewrites = np.full(len(distance), step.taken)
+            columns.append(tuple(c[near] for c in (parent, state.token, distance, state.count, step.gone, rewrites)))
+    if not columns:
+        return Pairs(*(torch.zeros(0, dtype=torch.int64) for _ in range(5)))
     together = [torch.from_numpy(np.concatenate(column)) for column in zip(*columns, strict=True)]
-    chosen, other, apart, count, gone = together
-    return Pairs(chosen, other, apart, count, outcome_of(gone, count))
+    chosen, other, away, count, gone, taken = together
+    return Pairs(chosen, other, away, count, outcome_of(gone, count, taken))
 
 
 def same_outcome(sets: MatchDeltas, operators: np.ndarray) -> Tensor:
@@ -85,7 +88,9 @@ class TokenMemoryFit:
         self.optimiser = torch.optim.Adam(memory.parameters())
 
     def run_epoch(self, epoch: int, generator: torch.Generator) -> dict[str, float]:
-        """Run one pass; returns the mean losses."""
+        """Run one pass; returns the mean losses, 0 where no step left no match of its class."""
+        if not (len(self.steps.of_step) and len(self.pairs.gone)):
+            return {"memory/births": 0.0, "memory/gone": 0.0}
         config, parameters = self.config, list(self.memory.parameters())
         self.memory.train()
         batches = torch.randperm(len(self.steps.of_step), generator=generator).split(config.steps_per_batch)

@@ -40,7 +40,7 @@ def _with_nearness(episode: TokenEpisode) -> Iterator[tuple[TokenState, np.ndarr
 
 def _table(state: TokenState, near: np.ndarray, unit_percent: float, size: int) -> tuple[Tensor, ...]:
     """The columns of `ClassStates` for one state."""
-    kept = np.lexsort((-state.saving, near))[:size]
+    kept = np.lexsort((-state.saving * state.apart, near))[:size]
     filled = len(kept)
     token, count = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
     distance = np.full((size, size), FAR_AWAY, dtype=np.int8)

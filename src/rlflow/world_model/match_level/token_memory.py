@@ -19,22 +19,29 @@ from torch import Tensor, nn
 from rlflow.nn.mlp import mlp
 from rlflow.representation.token_rollouts import FAR_AWAY
 
-FEW = 3
-"""Matches of one class that are told apart, where so many are gone, or so many are left."""
+FEW, MOST_EACH = 2, 2
+"""Matches of one class that are told one by one, gone or left; and the most that end with each rewrite."""
 
-OUTCOMES = 2 * (FEW + 1)
-"""Outcomes of a class: 0 to `FEW` of its matches are gone, or all but 0 to `FEW` are."""
+ALL_BUT = FEW + MOST_EACH + 1
+OUTCOMES = ALL_BUT + FEW + 1
+"""Outcomes of a class: 0 to `FEW` matches are gone, or one or two with each rewrite, or all but 0 to `FEW`."""
 
 
-def outcome_of(gone: Tensor, count: Tensor) -> Tensor:
-    """Return the outcomes (N,) int64 of classes of count (N,) of which so many are gone (N,), by the smaller number."""
+def outcome_of(gone: Tensor, count: Tensor, taken: Tensor) -> Tensor:
+    """Return the outcomes (N,) int64 of classes of count (N,) of which so many are gone (N,) after `taken` rewrites.
+
+    Few are told one by one, many by how many went with each rewrite.
+    """
     left = count - gone
-    return torch.where((gone <= left) & (left > 0), gone.clamp_max(FEW), FEW + 1 + left.clamp_max(FEW))
+    each = FEW + (gone / taken).round().long().clamp(1, MOST_EACH)
+    many = torch.where(gone <= FEW, gone, each)
+    return torch.where(left <= FEW, torch.where((gone <= left) & (left > 0), many, ALL_BUT + left), many)
 
 
-def left_after(outcome: Tensor, count: Tensor) -> Tensor:
-    """Return how many (N,) of count (N,) matches an outcome (N,) leaves."""
-    return torch.where(outcome <= FEW, count - outcome, torch.minimum(outcome - FEW - 1, count)).clamp_min(0)
+def left_after(outcome: Tensor, count: Tensor, taken: Tensor) -> Tensor:
+    """Return how many (N,) of count (N,) matches an outcome (N,) leaves after `taken` (N,) rewrites."""
+    gone = torch.where(outcome <= FEW, outcome, (outcome - FEW) * taken)
+    return torch.where(outcome < ALL_BUT, count - gone, torch.minimum(outcome - ALL_BUT, count)).clamp_min(0)
 
 
 class TokenMemory(nn.Module):
