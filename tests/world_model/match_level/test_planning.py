@@ -12,7 +12,7 @@ from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from rlflow.world_model.match_level.planning import PlanConfig, best_returns
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
-from rlflow.world_model.match_level.token_memory import FEW
+from rlflow.world_model.match_level.token_memory import ALL_BUT
 
 A, B, C, D = range(4)
 PLAIN = MatchLevelDreamConfig(pessimism=0.0, temperature=0.0)
@@ -102,7 +102,7 @@ def test_it_goes_on_as_an_expert_would():
     taken = torch.tensor([0.0, 0.0, 0.0, math.log(2)])
     told = replace(of, reading=of.reading._replace(taken=taken))
     start = state([(A, 1), (B, 1), (D, 1)], 4, {(0, 1): 1, (0, 2): 1, (1, 2): 0})
-    found = worth(told, stacked([start] * 3000), length=2, outcome_at_0=FEW + 1)
+    found = worth(told, stacked([start] * 3000), length=2, outcome_at_0=ALL_BUT)
     share = sum(abs(one - 10.0) < 1e-4 for one in found) / 3000
     assert share == pytest.approx(2 / 3, abs=5 * math.sqrt(2 / 9 / 3000))
     assert all(min(abs(one - 1.0), abs(one - 10.0)) < 1e-4 for one in found)

@@ -28,7 +28,7 @@ RANDOM_EPISODES = 4
 
 
 def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
-    """A random agent is a controller that has learned nothing, does not begin as a greedy one, and draws its actions."""
+    """A random agent is a controller that has learned nothing, is not greedy, and draws its actions."""
     settings, graph = stage.settings["controller"], graph_of(stage.settings["graph"])
     world = FittedWorld.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
     rollouts = token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))

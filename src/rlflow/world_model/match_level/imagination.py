@@ -174,8 +174,8 @@ def _joined(token: Tensor, count: Tensor, born: Tensor, number: Tensor) -> tuple
 
 def _nearer(between: Tensor, from_rewrite: Tensor, row: Tensor, place: Tensor) -> Tensor:
     """Distances (B, K, K) after matches were born of classes (N,), which are as near as the rewrites now."""
-    lines = torch.minimum(between[row, place], from_rewrite[row])
-    return _distances_after(between, (row, place), lines)
+    nearer = between.index_put((row, place), torch.minimum(between[row, place], from_rewrite[row]))
+    return torch.minimum(nearer, nearer.transpose(1, 2))
 
 
 def _lines(from_rewrite: Tensor, place: Tensor, fill: Tensor, row: Tensor, inside: Tensor) -> Tensor:
