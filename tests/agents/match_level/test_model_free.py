@@ -121,10 +121,10 @@ def test_the_best_of_what_was_tried_is_kept(model: MatchLevelModel) -> None:
     process, scores = small_process(), list[float]()
 
     def judge(controller: MatchLevelController) -> Trial:
-        scores.append(real_return(process, model, controller, EPISODES.max_steps).score_percent)
+        scores.append(real_return(process, model, controller, short.max_steps).score_percent)
         return Trial(scores[-1], 3)
 
-    longer = replace(PPO, total_steps=480, epochs=4, updates_per_trial=5)
-    best = train_on_graph(process, model, longer, EPISODES, seed=0, judge=judge)
-    assert real_return(process, model, best, EPISODES.max_steps).score_percent == pytest.approx(max(scores))
+    short, longer = replace(EPISODES, max_steps=2), replace(PPO, total_steps=480, epochs=4, updates_per_trial=5)
+    best = train_on_graph(process, model, longer, short, seed=0, judge=judge)
+    assert real_return(process, model, best, short.max_steps).score_percent == pytest.approx(max(scores))
     assert max(scores) > max(scores[-1], 0.0)
