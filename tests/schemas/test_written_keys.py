@@ -29,6 +29,7 @@ FURTHER = {
     "fit_world_model/metrics.json": ["pipelines/experiment/formulations"],
     "evaluate/metrics.json": EVALUATION,
     "evaluate/rules_applied.json": ["pipelines/evaluate.py"],
+    "evaluate/states.json": ["pipelines/experiment/states.py"],
     "headroom/metrics.json": EVALUATION,
     "headroom/latency.json": LATENCIES,
     "learned/delivered.json": LATENCIES,
