@@ -38,6 +38,7 @@ _PANEL_INCHES = (5.0, 3.4)
 _SMALL_PANEL_INCHES = 3.0
 _LEGEND_ROW_INCHES = 0.25
 _COLOURS = [colormaps["tab20"](number) for number in range(20)]
+_STRONG_FIRST = (*_COLOURS[::2], *_COLOURS[1::2])
 _PANELS_IN_A_ROW = 5
 _LINEAR_EVALUATIONS = 10  # up to which the axis is linear, since curves begin at none
 _CELL_INCHES = 0.45
@@ -137,8 +138,7 @@ def learned_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Fig
     `curves` follows schema `curves`; those named "..., low" and "..., high" are the ends of another's band.
     """
     methods = dict.fromkeys(name for drawn in curves.values() for name in drawn if ", " not in name)
-    palette = (*_COLOURS[::2], *_COLOURS[1::2])  # strong ones first, then pale ones
-    colours = dict(zip(methods, cycle(palette), strict=False))
+    colours = dict(zip(methods, cycle(_STRONG_FIRST), strict=False))
     columns = min(_PANELS_IN_A_ROW, len(curves))
     lines = -(-len(curves) // columns)
     entries = min(len(methods), 2 * columns) or 1  # of the legend in a row; what is wider than the panels is cut off
@@ -217,7 +217,7 @@ def visited_states(graphs: Mapping[str, nx.DiGraph], starts: Mapping[str, str]) 
     figure = _figure(columns=len(graphs))
     panels = figure.subplots(1, len(graphs), squeeze=False)[0]
     sources = list(dict.fromkeys(source for states in graphs.values() for source in sources_of(states)))
-    colours = dict(zip(sources, cycle(_COLOURS[::2]), strict=False))
+    colours = dict(zip(sources, cycle(_STRONG_FIRST), strict=False))
     for axes, (name, states) in zip(panels, graphs.items(), strict=True):
         _states(axes, states, rewrites_from(states, starts[name]), colours)
         axes.set(title=name, xlabel="fewest rewrites from the start", ylabel="saved, %")
