@@ -21,6 +21,7 @@ PLOTS = {
     "savings by method",
     "latency ratios by method",
     "data/results/evaluate/rules_applied.png",
+    "data/results/evaluate/states.png",
 }
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
