@@ -27,7 +27,6 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
         ppo=MatchLevelControllerConfig(
             total_steps=64, steps_per_update=8, batch_size=32, epochs=1, updates_per_trial=1
         ),
-        max_steps=4,
         proposals=4,
         unseen=(2,),
         temperatures=(0.5,),
