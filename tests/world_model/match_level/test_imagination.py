@@ -138,6 +138,18 @@ def test_at_temperature_0_the_likeliest_set_is_taken_and_else_one_is_drawn():
     assert set(drawn.token[:, 0].tolist()) == {D, E}
 
 
+def test_what_promises_much_is_drawn_less_often():
+    """Of two sets, one bears what saves 3 units: its weight is divided by exp(asinh(3)), which is 3 + 10 ** 0.5."""
+    known = precomputed({A: [Set([Entry(D)]), Set([Entry(E)])]}, [0.0, 0.0, 0.0, math.asinh(3.0), 0.0])
+    many = stacked([state([(A, 1)], 3)] * 4000)
+    drawn, _ = after(known, many, config=MatchLevelDreamConfig(birth_pessimism=1.0))
+    share = (drawn.token[:, 0] == D).float().mean().item()
+    expected = 1 / (4 + math.sqrt(10))
+    assert share == pytest.approx(expected, abs=5 * math.sqrt(expected * (1 - expected) / 4000))
+    surely, _ = after(known, many, config=MatchLevelDreamConfig(birth_pessimism=0.1, temperature=0.0))
+    assert (surely.token[:, 0] == E).all()
+
+
 def test_a_reward_is_the_saving_less_a_share_of_its_error_and_comes_off_the_cost():
     known = precomputed({}, [math.asinh(3.0), 1.0], [0.5, 0.0])
     before = state([(A, 1)], 2, cost=80.0, unit=0.5)

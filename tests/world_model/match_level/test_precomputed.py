@@ -73,14 +73,13 @@ def test_shares_that_are_known_are_counted_and_others_are_all(known: Precomputed
     assert (known.apart == 1).all()
 
 
-def test_a_set_is_the_less_likely_the_more_it_promises() -> None:
+def test_what_a_set_promises_is_what_can_be_saved_by_those_born() -> None:
     """One set bears what loses, one two that save 3 units for two rewrites, one turns a match into one of these."""
-    saving = [0.0, math.asinh(-5.0), math.asinh(3.0)]
-    written = precomputed({0: [Set([Entry(1)]), Set([Entry(2, 2)], taken=2), Set([Entry(2, before=1)])]}, saving)
-    wary = written.wary(0.5)
-    taken_off = (written.birth_logits - wary.birth_logits)[0]
-    torch.testing.assert_close(taken_off, torch.tensor([0.0, 0.5 * math.asinh(3.0), 0.0]))
-    assert torch.equal(written.wary(0.0).birth_logits, written.birth_logits)
+    sets = {0: [Set([Entry(1)]), Set([Entry(2, 2)], taken=2), Set([Entry(2, before=1)])]}
+    written = precomputed(sets, [0.0, math.asinh(-5.0), math.asinh(3.0)])
+    torch.testing.assert_close(written.promised[:3], torch.tensor([0.0, math.asinh(3.0), 0.0]))
+    twice = written.priced(torch.tensor([2]), torch.tensor([6.0]))
+    assert twice.promised[1].item() == pytest.approx(math.asinh(6.0)), "by what is known last"
 
 
 def test_more_tokens_are_known_as_if_they_had_been_there(

@@ -64,7 +64,7 @@ def _led(
     seed: int,
 ) -> dict[int, dict[str, float]]:
     """The measures of dreams that are led through held-out episodes, by horizon; savings as V reads them."""
-    dream = MatchLevelDreamConfig(pessimism=0.0)
+    dream = MatchLevelDreamConfig(pessimism=0.0, birth_pessimism=0.0)
     precomputed = PrecomputedModel.of(model.memory, reading, sets, dream.candidates)
     precomputed = precomputed.counted(*map(torch.from_numpy, shares_apart(training)))
     generator = torch.Generator().manual_seed(seed)

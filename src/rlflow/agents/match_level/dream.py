@@ -51,10 +51,12 @@ class MatchLevelDream(Dream[MatchLevelController]):
         states = replace(starts.states, token=number[starts.states.token])
         known, (taken, saving) = labels(rollouts.episodes), earned(rollouts.episodes)
         precomputed = PrecomputedModel.of(model.memory, reading, sets, config.candidates)
+        if not len(sets):
+            raise InputError("dream: no choice of the rollouts took all matches of a class: collect more of them")
         counted, share = shares_apart(rollouts.episodes)
         precomputed = precomputed.counted(number[counted], torch.from_numpy(share))
         precomputed = precomputed.priced(number[known.token], torch.from_numpy(known.saving))
-        precomputed = precomputed.priced(number[taken], torch.from_numpy(saving)).wary(config.birth_pessimism)
+        precomputed = precomputed.priced(number[taken], torch.from_numpy(saving))
         return cls(model, replace(starts, states=states), config, precomputed)
 
     @property

@@ -67,7 +67,8 @@ def imagine(
     Classes must have a match. There are fewer rewrites than matches where some end others of their own class.
 
     An imperfect model invites exploitation (paper section 2.3): a saving that V tells is reduced by `pessimism` times
-    its expected error (Yu et al. 2020, MOPO).
+    its expected error (Yu et al. 2020, MOPO). A birth set is the less likely, the more it promises, by
+    `birth_pessimism`: what is wrongly promised is looked for, and found however seldom it is drawn.
     """
     batch = torch.arange(len(match_class))
     chosen = states.token[batch, match_class]
@@ -77,7 +78,7 @@ def imagine(
     count[batch, match_class] = 0
     reward = times * _saving_percent(precomputed, chosen, states.unit, config.pessimism)
 
-    drawn = _drawn_set(precomputed, chosen, config.temperature, generator)
+    drawn = _drawn_set(precomputed, chosen, config, generator)
     return _with_births(precomputed, states, count, distance, drawn, times, reward), reward
 
 
@@ -103,12 +104,13 @@ def _left(
 
 
 def _drawn_set(
-    precomputed: PrecomputedModel, chosen: Tensor, temperature: float, generator: torch.Generator | None
+    precomputed: PrecomputedModel, chosen: Tensor, config: MatchLevelDreamConfig, generator: torch.Generator | None
 ) -> Tensor:
     """A birth set (B,) for each choice: the likeliest at temperature 0, else drawn."""
-    logits = precomputed.birth_logits[chosen]
+    candidates, temperature = precomputed.likeliest[chosen], config.temperature
+    logits = precomputed.birth_logits[chosen] - config.birth_pessimism * precomputed.promised[candidates]
     choice = logits.argmax(dim=-1) if temperature == 0 else sample_categorical(logits / temperature, generator)
-    return precomputed.likeliest[chosen].gather(-1, choice[:, None]).squeeze(-1)
+    return candidates.gather(-1, choice[:, None]).squeeze(-1)
 
 
 def _with_births(

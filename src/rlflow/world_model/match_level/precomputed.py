@@ -14,6 +14,7 @@ The tokens of a state of which nobody knew before are added when it is met (`wit
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -82,17 +83,13 @@ class PrecomputedModel:
         """The same where such shares (N,) of the matches of tokens (N,) are known to be apart."""
         return replace(self, apart=self.apart.index_put((token,), apart.to(self.apart)))
 
-    def wary(self, pessimism: float) -> PrecomputedModel:
-        """The same where birth sets are the less likely, the more can be saved by what they bear.
-
-        The logarithm of a weight is less by `pessimism` times the asinh of that saving, in units for each rewrite: an
-        agent looks for what is wrongly promised, and finds it, however seldom it is drawn.
-        """
+    @cached_property
+    def promised(self) -> Tensor:
+        """(S,): the asinh of what can be saved by the matches that a set bears, in units for each rewrite."""
         sets = self.sets
         born = torch.where(sets.before == NONE, sets.count, 0)
         saving = torch.sinh(self.saving[sets.token.clamp_min(0)]).clamp_min(0.0)
-        promised = torch.asinh((born * saving).sum(dim=1) / sets.taken)
-        return replace(self, birth_logits=self.birth_logits - pessimism * promised[self.likeliest])
+        return torch.asinh((born * saving).sum(dim=1) / sets.taken)
 
 
 def _likeliest_sets(

@@ -20,7 +20,7 @@ from rlflow.nn.mlp import mlp
 from rlflow.representation.token_rollouts import FAR_AWAY
 
 FEW, MOST_EACH = 2, 2
-"""Matches of one class that are told one by one, gone or left; and the most that end with each rewrite."""
+"""The largest number of matches, gone or left, with an outcome of its own; and the most that end with each rewrite."""
 
 ALL_BUT = FEW + MOST_EACH + 1
 OUTCOMES = ALL_BUT + FEW + 1
@@ -30,7 +30,7 @@ OUTCOMES = ALL_BUT + FEW + 1
 def outcome_of(gone: Tensor, count: Tensor, taken: Tensor) -> Tensor:
     """Return the outcomes (N,) int64 of classes of count (N,) of which so many are gone (N,) after `taken` rewrites.
 
-    Few are told one by one, many by how many went with each rewrite.
+    A small number has an outcome of its own; larger ones share one, by how many went with each rewrite.
     """
     left = count - gone
     each = FEW + (gone / taken).round().long().clamp(1, MOST_EACH)
