@@ -75,6 +75,18 @@ def test_each_is_an_episode_of_its_own(make: Make) -> None:
     assert env.rewrites == len(list(alone.steps())) >= STEPS, "an invalid action and terminate are none"
 
 
+def test_masks_admit_the_choices_that_are_there_and_terminate(make: Make) -> None:
+    env = make()
+    env.reset()
+    for _ in range(4):
+        masks = np.stack(env.env_method("action_masks"))
+        numbers = [len(env.process.choices(episode.state)) for episode in env._episodes]
+        assert masks.sum(axis=1).tolist() == [number + 1 for number in numbers]
+        assert masks[:, -1].all()
+        _, reward, _, _ = env.step([number - 1 for number in numbers])
+        assert (reward > env.reward.config.invalid).all()
+
+
 @pytest.mark.parametrize(("kind", "first"), [("incremental", True), ("terminal", False), ("weighted", True)])
 def test_any_reward_adds_up_to_the_drop_of_the_price(make: Make, kind: str, first: bool) -> None:
     """`terminal` comes with the last step alone. Not vacuous: episodes lead elsewhere, and each changes the price."""

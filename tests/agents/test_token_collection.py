@@ -99,19 +99,19 @@ def took(rollouts: TokenRollouts) -> list[tuple[TokenState, int, np.ndarray]]:
 
 
 def test_a_greedy_episode_takes_what_saves_most():
-    greedy = collect(replace(EPISODES, episodes=4, greedy=(1.0,)))
+    greedy = collect(replace(EPISODES, episodes=4, led=(1.0,)))
     assert all(chosen == state.saving.argmax() for state, chosen, _ in took(greedy))
-    other = collect(replace(EPISODES, episodes=4, greedy=(0.0,)))
+    other = collect(replace(EPISODES, episodes=4, led=(0.0,)))
     assert not all(chosen == state.saving.argmax() for state, chosen, _ in took(other))
 
 
 def test_a_local_episode_stays_near_its_last_rewrite():
     """Where there is anything near: the first rewrite of an episode may be any."""
-    local = collect(replace(EPISODES, episodes=4, greedy=(0.0,), local=1.0))
+    local = collect(replace(EPISODES, episodes=4, led=(0.0,), local=1.0))
     nearness = [near[chosen] for _, chosen, near in took(local) if near.min(initial=FAR_AWAY) <= EPISODES.nearby]
     assert len(nearness) > 10
     assert max(nearness) <= EPISODES.nearby
-    wide = collect(replace(EPISODES, episodes=4, greedy=(0.0,), local=0.0))
+    wide = collect(replace(EPISODES, episodes=4, led=(0.0,), local=0.0))
     assert max(near[chosen] for _, chosen, near in took(wide)) > EPISODES.nearby
 
 

@@ -235,7 +235,7 @@ RESUMABLE: Mapping[str, Resumable] = {
         [
             {"seed": 1},
             {"config": replace(FEW, steps=3)},
-            {"config": replace(FEW, greedy=(0.5,))},
+            {"config": replace(FEW, led=(0.5,))},
             {"trajectories": [_way()]},
         ],
     ),

@@ -64,5 +64,11 @@ def test_what_is_asked_of_one_environment_is_asked_of_all_or_refused() -> None:
     assert env.seed(4) == [4, 4, 4]
     with pytest.raises(NotImplementedError, match="share their settings"):
         env.set_attr("limit", 5)
-    with pytest.raises(NotImplementedError, match="no environment inside"):
-        env.env_method("reset")
+
+
+def test_a_method_of_the_batch_gives_each_environment_its_row() -> None:
+    env = Counters(3)
+    env.reset()
+    env.step([0, 0, 1])
+    assert np.array(env.env_method("_seen")).tolist() == [[1.0], [1.0], [2.0]]
+    assert np.array(env.env_method("_seen", indices=[2])).tolist() == [[2.0]]

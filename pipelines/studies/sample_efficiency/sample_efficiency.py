@@ -51,7 +51,7 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
             seed=seed,
             episodes=tuple(settings["episodes"]),
             dreams=settings["dreams"],
-            collection=TokenCollectionConfig(**collection | {"greedy": tuple(collection["greedy"])}),
+            collection=TokenCollectionConfig(**collection | {"led": tuple(collection["led"])}),
             world_model=read_config(MatchLevelModelConfig, settings["world_model"]),
             dream=read_config(MatchLevelDreamConfig, settings["controller"]["dream"]),
             dreamt=read_config(MatchLevelControllerConfig, ppo),

@@ -36,6 +36,11 @@ class PointerDistribution(ObservedMaskDistribution):
         """From logits of choices (B, K) and of terminate (B, 1), where choices are `present` (B, K) bool."""
         return cls(masked_log_softmax(torch.cat([choices, terminate], dim=-1), rule_mask(present)))
 
+    def apply_masking(self, masks: Any) -> None:
+        """Leave the choices (B, K + 1) alone that the masks admit; those of the observation are in there already."""
+        if masks is not None:
+            self.log_probability = masked_log_softmax(self.log_probability, torch.as_tensor(masks, dtype=torch.bool))
+
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw one action per row, (B,)."""
         return sample_categorical(self.log_probability, generator)

@@ -90,6 +90,13 @@ class RealEpisodes(BatchEnv, Generic[P]):
                 self._episodes[place] = self._next(place)
         return self._observations(), reward, done, infos
 
+    def action_masks(self) -> np.ndarray:
+        """(B, K + 1) bool, as sb3-contrib asks for them: the choices that are there, and terminate."""
+        numbers = np.array([len(self.process.choices(episode.state)) for episode in self._episodes])
+        masks = np.arange(self.max_choices + 1) < numbers[:, None]
+        masks[:, self.max_choices] = True
+        return masks
+
     def state_dict(self) -> dict[str, Any]:
         """Return what each episode took so far, what observations depend on, what was measured, and the rewrites."""
         return {

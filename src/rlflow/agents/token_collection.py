@@ -3,10 +3,10 @@
     collected = collect_tokens(process, "bert", TokenCollectionConfig(episodes=60), seed=0, library_hash=library.hash)
     collected.rollouts
 
-An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, or on the
-trajectories of a policy, which finds what its world model gets wrong. It mixes three kinds of steps: the class of
-matches that saves most, one next to the last, and any. All classes of every state are labelled with what they save, so
-one step teaches a hundred savings.
+An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, on the way that
+experts would likely go, or on the trajectories of a policy, which finds what its world model gets wrong. It mixes
+three kinds of steps: the class of matches that saves most, or that an expert most likely takes, one next to the last,
+and any. All classes of every state are labelled with what they save, so one step teaches a hundred savings.
 
 Several workers may play some of the episodes each, in processes or on machines of their own, and leave them in one
 folder. A process that collects all of them plays what is missing there.
@@ -48,17 +48,19 @@ class TokenCollectionConfig:
     """Episodes of at most `steps` choices, each of all matches of a class.
 
     `from_start` of them begin at the start, `from_end` where a way ends, the others anywhere on a way. At each step of
-    an episode, with one of `greedy` as probability, drawn for the episode, the class that saves most is taken; else,
-    with probability `local`, one within `nearby` edges of the last; else any.
+    an episode, with one of `led` as probability, drawn for the episode, the class that its leader prefers is taken;
+    else, with probability `local`, one within `nearby` edges of the last; else any. The way of an expert has
+    `expert_steps` choices.
     """
 
     episodes: int = 60
     steps: int = 25
     from_start: float = 0.4
     from_end: float = 0.0
-    greedy: tuple[float, ...] = (0.0, 0.3, 0.7)
+    led: tuple[float, ...] = (0.0, 0.3, 0.7)
     local: float = 0.5
     nearby: int = 1
+    expert_steps: int = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,9 @@ def put_together(parts: Sequence[Collected]) -> Collected:
 Choose = Callable[[MatchLevelState, np.ndarray, np.random.Generator], int]
 """Choose a class of match, given how near each class is to the last rewrite (K,) int8."""
 
+Prefer = Callable[[MatchLevelState], np.ndarray]
+"""A number (K,) for each class, the greatest of the one that is preferred."""
+
 
 def collect_tokens(
     process: TokenProcess,
@@ -105,26 +110,26 @@ def collect_tokens(
     seed: int,
     library_hash: str,
     trajectories: Sequence[Trajectory] = (),
+    expert: Prefer | None = None,
     numbers: Sequence[int] | None = None,
     checkpoint: Path | None = None,
     on_episode: Callable[[int, TokenEpisode], None] | None = None,
 ) -> Collected:
     """Collect `config.episodes` episodes, or those of them that have these numbers.
 
-    trajectories: from the process's start, on which episodes begin; where there are none they begin on greedy's.
-    checkpoint: a folder; episodes that lie there already are not played again, by any process, unless seed, settings,
-    trajectories, rules or vocabulary were others. on_episode(number, episode) after each that is played.
+    trajectories: from the process's start, on which episodes begin; where there are none they begin on greedy's way
+    and on that of the expert. expert: how likely he takes each class; he leads one episode of two. checkpoint: a folder; episodes that lie there already are not played again, by any process, unless seed, settings,
+    trajectories, rules or vocabulary were others; whose word `expert` is, the folder must tell. on_episode(number, episode) after each that is played.
     """
-    nothing, visited = (
-        TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash),
-        list[list[MatchLevelState]](),
-    )
+    nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash)
+    leaders = [_saving_of_all] if expert is None else [_saving_of_all, expert]
+    visited = list[list[MatchLevelState]]()
 
     def one(number: int) -> Collected:
         nonlocal visited
         started, rewrites, bank = time.perf_counter(), process.rewrites, TokenBank()
-        visited = visited or [list(process.follow(way)) for way in trajectories] or [list(greedy_descent(process))]
-        episode = _episode(process, bank, visited, config, np.random.default_rng([seed, number]))
+        visited = visited or [list(way) for way in _ways(process, trajectories, expert, config.expert_steps)]
+        episode = _episode(process, bank, visited, leaders, config, np.random.default_rng([seed, number]))
         rollouts = replace(nothing, tokens=tuple(bank.tokens), rule_of=tuple(bank.rule_of), episodes=(episode,))
         return Collected(rollouts, process.rewrites - rewrites, time.perf_counter() - started)
 
@@ -141,21 +146,35 @@ def collect_tokens(
     return put_together([Collected(nothing, 0, 0.0), *played_once(asked, shards, one, told)])
 
 
+def _ways(
+    process: TokenProcess, trajectories: Sequence[Trajectory], expert: Prefer | None, expert_steps: int
+) -> Iterator[Iterator[MatchLevelState]]:
+    """Yield the ways on which episodes begin."""
+    if trajectories:
+        yield from map(process.follow, trajectories)
+        return
+    yield greedy_descent(process)
+    if expert is not None:
+        yield expert_way(process, expert, expert_steps)
+
+
 def _episode(
     process: TokenProcess,
     bank: TokenBank,
-    trajectories: Sequence[Sequence[MatchLevelState]],
+    ways: Sequence[Sequence[MatchLevelState]],
+    leaders: Sequence[Prefer],
     config: TokenCollectionConfig,
     rng: np.random.Generator,
 ) -> TokenEpisode:
-    where, way = rng.random(), trajectories[int(rng.integers(len(trajectories)))]
+    where, way = rng.random(), ways[int(rng.integers(len(ways)))]
     if where < config.from_start:
         start = way[0]
     elif where < 1 - config.from_end:
         start = way[int(rng.integers(len(way)))]
     else:
         start = way[-1]
-    return play(process, bank, start, _mixed(config, float(rng.choice(config.greedy))), config.steps, rng)
+    choose = _mixed(config, leaders[int(rng.integers(len(leaders)))], float(rng.choice(config.led)))
+    return play(process, bank, start, choose, config.steps, rng)
 
 
 def play(
@@ -192,10 +211,29 @@ def greedy_descent(process: TokenProcess) -> Iterator[MatchLevelState]:
         yield state
 
 
-def _mixed(config: TokenCollectionConfig, greedy: float) -> Choose:
+def expert_way(process: TokenProcess, expert: Prefer, steps: int) -> Iterator[MatchLevelState]:
+    """Yield the states on the way of an expert, the start first: the likeliest class that leads to a new graph."""
+    state = process.start()
+    seen = {state.hash}
+    yield state
+    for _ in range(steps):
+        following = (process.step(state, int(number)).state for number in np.argsort(-expert(state), kind="stable"))
+        new = next((after for after in following if after.hash not in seen), None)
+        if new is None:
+            return
+        state = new
+        seen.add(state.hash)
+        yield state
+
+
+def _saving_of_all(state: MatchLevelState) -> np.ndarray:
+    return state.saving_of_all
+
+
+def _mixed(config: TokenCollectionConfig, leader: Prefer, led: float) -> Choose:
     def choose(state: MatchLevelState, near: np.ndarray, rng: np.random.Generator) -> int:
-        if rng.random() < greedy:
-            return int(state.saving_of_all.argmax())
+        if rng.random() < led:
+            return int(leader(state).argmax())
         nearby = np.flatnonzero(near <= config.nearby)
         pool = nearby if len(nearby) and rng.random() < config.local else np.arange(len(near))
         return int(rng.choice(pool))

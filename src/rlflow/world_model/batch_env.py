@@ -49,8 +49,9 @@ class BatchEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: int | Iterable[int] | None = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Refused: a batch has no environment inside."""
-        raise NotImplementedError(f"cannot call {method_name}: a batch has no environment inside")
+        """Call a method of the batch that returns a row for each environment, such as `action_masks`."""
+        rows = getattr(self, method_name)(*method_args, **method_kwargs)
+        return [rows[index] for index in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: int | Iterable[int] | None = None) -> list[bool]:
         """Never: a batch has no environment inside."""

@@ -16,7 +16,7 @@ LAYOUT = TokenLayout(K, EMBEDDING)
 COUNTS = [[2, 0, 1, 4, 0, 1], [0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [0, 0, 0, 7, 0, 0]]
 
 
-def untrained(classes: int = K, terminate_bias: float = 0.0, greedy_weight: float = 0.0) -> PointerPolicy:
+def untrained(classes: int = K, **weights: float) -> PointerPolicy:
     layout = TokenLayout(classes, EMBEDDING)
     return PointerPolicy(
         spaces.Box(-np.inf, np.inf, (layout.size,), np.float32),
@@ -24,8 +24,7 @@ def untrained(classes: int = K, terminate_bias: float = 0.0, greedy_weight: floa
         lambda _: 1e-3,
         embedding=EMBEDDING,
         width=8,
-        greedy_weight=greedy_weight,
-        terminate_bias=terminate_bias,
+        **{"greedy_weight": 0.0, "expert_weight": 0.0, "terminate_bias": 0.0, **weights},
     )
 
 
@@ -42,7 +41,7 @@ def observations(counts: list[list[int]] = COUNTS, seed: int = 1) -> Tensor:
     """Half of the classes near the last rewrite; empty places are 0, as a dream shows them."""
     generator = torch.Generator().manual_seed(seed)
     count = torch.tensor(counts, dtype=torch.float32)
-    shape = (*count.shape, EMBEDDING + 1)
+    shape = (*count.shape, EMBEDDING + 2)
     near = torch.randint(0, 2, (*count.shape, 1), generator=generator).float()
     classes = torch.cat([torch.randn(shape, generator=generator), torch.log1p(count)[..., None], near], dim=-1)
     classes = classes * (count > 0)[..., None]
@@ -170,13 +169,28 @@ def test_before_it_learns_it_prefers_what_saves_most():
     torch.manual_seed(0)
     seen = observations([[1, 4, 1, 1, 0, 0]])
     classes = LAYOUT.split(seen).classes
-    classes[0, :, EMBEDDING] = 0.25 * torch.asinh(torch.tensor([2.0, 1.0, 0.0, -9.0, 5.0, 5.0]))
+    classes[0, :, EMBEDDING + 1] = 0.25 * torch.asinh(torch.tensor([2.0, 1.0, 0.0, -9.0, 5.0, 5.0]))
     logits = probabilities(untrained(greedy_weight=3.0), seen)[0].log()
     torch.testing.assert_close(logits[:4] - logits[2], torch.tensor([1.5, 3.0, 0.0, -3.0]), rtol=0, atol=0.1)
 
 
-def test_outside_masks_are_refused():
-    with pytest.raises(NotImplementedError, match="use_masking=False"):
-        policy().get_distribution(observations(), np.ones((4, K + 1)))
-    with pytest.raises(NotImplementedError, match="use_masking=False"):
-        policy()(observations(), action_masks=np.ones((4, K + 1)))
+def test_before_it_learns_it_follows_what_experts_take():
+    torch.manual_seed(0)
+    seen = observations([[1, 4, 1, 1, 0, 0]])
+    LAYOUT.split(seen).classes[0, :, EMBEDDING] = 0.25 * torch.tensor([2.0, 1.0, -3.0, 4.0, 9.0, 9.0])
+    logits = probabilities(untrained(expert_weight=0.5), seen)[0].log().detach()
+    expected = torch.tensor([-1.0, -1.5, -3.5, 0.0])
+    torch.testing.assert_close(logits[:4] - logits[3], expected, rtol=0, atol=0.1)
+    assert logits[K] - logits[3] == pytest.approx(0.0, abs=0.1), "terminate is beside the likeliest, by its bias"
+
+
+def test_masks_of_an_environment_are_those_that_are_observed_or_narrow_them():
+    built, seen = policy(), observations()
+    masks = present().numpy()
+    expected = built.get_distribution(seen).log_probability
+    torch.testing.assert_close(built.get_distribution(seen, masks).log_probability, expected)
+    masks[2, 1:] = False
+    narrowed = built.get_distribution(seen, masks).log_probability[2].exp().detach()
+    assert narrowed.tolist() == pytest.approx([1.0, *[0.0] * K])
+    actions, _, _ = built(seen.repeat(50, 1), action_masks=np.tile(masks, (50, 1)))
+    assert actions.reshape(50, 4)[:, 2].eq(0).all()

@@ -1,10 +1,14 @@
 """The dream over match tokens: what an action does, what is seen of it, and that it can be repeated and resumed."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3.common.vec_env import VecEnvWrapper
 from support.token_dreams import EMBEDDING, Entry, Set, any_valid, dream, precomputed, stacked, state
 
 from rlflow.representation.token_rollouts import FAR_AWAY
@@ -105,15 +109,16 @@ def test_rewards_add_up_to_the_drop_of_the_cost():
 
 
 def test_an_observation_shows_every_kind_that_is_there_and_nothing_of_the_others():
-    """Before and after rewrites of a class: embedding, scaled saving, log count, nearness; then the scaled gain."""
+    """Before and after rewrites of a class: embedding, expert's logit, scaled saving, log count, nearness; then the scaled gain."""
     known = precomputed({A: [Set([Entry(D, 3)], taken=2)]}, [0.3, -0.1, 0.2, 1.0])
     env = dream(known, state([(A, 2), (B, 1)], PLACES, {(0, 1): 3}, unit=0.5), gone_at_0=0, pessimism=0.0)
     view = env.layout.split(torch.from_numpy(env.reset()))
-    assert view.classes.shape == (8, PLACES, EMBEDDING + 3)
+    assert view.classes.shape == (8, PLACES, EMBEDDING + 4)
     assert view.present.tolist() == [[True, True, False, False, False]] * 8
     reading = known.reading
     for place, (token, count, near) in enumerate([(A, 2, 0.0), (B, 1, 0.0)]):
-        expected = [*reading.embedding[token].tolist(), 0.25 * reading.saving[token].item(), math.log1p(count), near]
+        embedding, saving = reading.embedding[token].tolist(), reading.saving[token].item()
+        expected = [*embedding, 0.0, 0.25 * saving, math.log1p(count), near]  # experts are as likely as not to take it
         torch.testing.assert_close(view.classes[0, place], torch.tensor(expected))
     assert (view.classes[:, 2:] == 0).all()
     assert (view.cost == 0).all()
@@ -130,3 +135,37 @@ def test_an_observation_shows_every_kind_that_is_there_and_nothing_of_the_others
 def test_the_fingerprint_tells_dreams_apart():
     assert wandering().fingerprint == wandering(seed=1).fingerprint
     assert wandering().fingerprint != wandering(pessimism=0.7).fingerprint
+
+
+def test_an_agent_of_sb3_contrib_learns_by_the_masks_that_it_asks_for():
+    """Half of the places are empty, so that an agent without masks would run into one of them within a few steps."""
+    env = wandering()
+    assert is_masking_supported(env)
+    env.reset()
+    for _ in range(20):
+        masks = get_action_masks(env)
+        assert masks.shape == (env.num_envs, PLACES + 1)
+        assert np.array_equal(masks[:, :-1], env.states["count"].numpy() > 0)
+        assert masks[:, -1].all()
+        _, reward, _, _ = env.step([row.nonzero()[0][0] for row in masks])
+        assert (reward > INVALID_ACTION_REWARD).all()
+
+    rewards = Rewards(env)
+    MaskablePPO("MlpPolicy", rewards, n_steps=16, batch_size=32, n_epochs=1, seed=0, device="cpu").learn(256)
+    assert rewards.least > INVALID_ACTION_REWARD
+    MaskablePPO("MlpPolicy", rewards, n_steps=16, seed=0, device="cpu").learn(256, use_masking=False)
+    assert rewards.least == INVALID_ACTION_REWARD
+
+
+class Rewards(VecEnvWrapper):
+    """Remembers the least reward of any step."""
+
+    least = 0.0
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        observation, reward, done, infos = self.venv.step_wait()
+        self.least = min(self.least, float(reward.min()))
+        return observation, reward, done, infos

@@ -66,7 +66,7 @@ def _search_of(
 
 
 def _random(config: MatchLevelControllerConfig | CmaEsConfig) -> MatchLevelControllerConfig | CmaEsConfig:
-    return config if isinstance(config, CmaEsConfig) else replace(config, greedy_weight=0.0)
+    return config if isinstance(config, CmaEsConfig) else replace(config, greedy_weight=0.0, expert_weight=0.0)
 
 
 def _config(settings: dict[str, Any]) -> MatchLevelControllerConfig | CmaEsConfig:

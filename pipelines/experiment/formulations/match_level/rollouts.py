@@ -8,6 +8,8 @@ from tracking.share import Share
 from tracking.stage import Stage
 
 from experiment.formulations.episodes import OnEpisode, improvements, ways_before
+from rlflow.agents.match_level.guide import shipped
+from rlflow.agents.match_level.match_level_process import experts_choice
 from rlflow.agents.token_collection import Collected, TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
@@ -52,7 +54,7 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
             "rewards of a model-free agent on tokens by `make study NAME=reward_study`"
         )
     settings, trajectories = stage.settings["rollouts"], ways_before(stage)
-    config = TokenCollectionConfig(**settings | {"greedy": tuple(settings["greedy"])})
+    config = TokenCollectionConfig(**settings | {"led": tuple(settings["led"])})
     rules = library.load(stage.input("data/rules/library.jsonl"))
     process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model)
 
@@ -66,6 +68,7 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
         seed=stage.seed,
         library_hash=rules.hash,
         trajectories=trajectories,
+        expert=experts_choice(shipped().model),
         numbers=share.of(config.episodes),
         checkpoint=stage.checkpoint / "episodes",
         on_episode=told,

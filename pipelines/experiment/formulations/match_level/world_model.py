@@ -7,6 +7,7 @@ from tracking.stage import Stage
 
 from experiment.formulations.match_level.trust import figures
 from rlflow.agents.match_level.chain import FittedWorld
+from rlflow.agents.match_level.guide import shipped
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.world_model.epochs import OnEpoch
@@ -35,7 +36,9 @@ def rollouts(stage: Stage) -> TokenRollouts:
 def fit(stage: Stage, rollouts: TokenRollouts, config: MatchLevelModelConfig, on_epoch: OnEpoch) -> MatchLevelModel:
     """Write the birth sets, too, that the model dreams of."""
     checkpoint = stage.checkpoint / "fit.pt"
-    world = FittedWorld.fit(rollouts, config, seed=stage.seed, checkpoint=checkpoint, on_epoch=on_epoch)
+    world = FittedWorld.fit(
+        rollouts, config, seed=stage.seed, begin=shipped().model, checkpoint=checkpoint, on_epoch=on_epoch
+    )
     world.save(stage.output(f"{stage.data}/world_models/{stage.graph}"))
     return world.model
 

@@ -35,11 +35,12 @@ class FittedWorld:
         config: MatchLevelModelConfig,
         *,
         seed: int,
+        begin: MatchLevelModel | None = None,
         checkpoint: Path | None = None,
         on_epoch: OnEpoch | None = None,
     ) -> FittedWorld:
         """Fit a world model on the episodes that are not held out, as `fit_token_model` does."""
-        model = fit_token_model(rollouts, config, seed=seed, checkpoint=checkpoint, on_epoch=on_epoch)
+        model = fit_token_model(rollouts, config, seed=seed, begin=begin, checkpoint=checkpoint, on_epoch=on_epoch)
         training, _ = split_episodes(rollouts.episodes, config.held_out_fraction, seed)
         return cls(model, births_in(training, rollouts, model))
 

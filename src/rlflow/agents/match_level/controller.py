@@ -75,5 +75,5 @@ class MatchLevelController(PolicyController):
 
 def policy_settings(embedding: int, config: MatchLevelControllerConfig) -> dict[str, Any]:
     """Return the keyword arguments of `PointerPolicy`."""
-    shape = {"embedding": embedding, "width": config.width}
-    return shape | {"greedy_weight": config.greedy_weight, "terminate_bias": config.terminate_bias}
+    names = ("width", "greedy_weight", "expert_weight", "terminate_bias")
+    return {"embedding": embedding} | {name: getattr(config, name) for name in names}

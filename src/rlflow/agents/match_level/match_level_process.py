@@ -9,7 +9,7 @@ A choice is a class of matches, all of which are carried out, one after another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,13 +19,12 @@ from torch import Tensor
 
 from rlflow.environments.process import Process, ProcessState
 from rlflow.environments.token_process import MatchLevelState, TokenProcess
-from rlflow.representation.match_token import MatchToken
 from rlflow.representation.token_rollouts import FAR_AWAY, nearness_after
 from rlflow.rules.matching.rewriter import Location
 from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.observation import TokenLayout
-from rlflow.world_model.match_level.token_batch import TokenTable
+from rlflow.world_model.match_level.token_reader import TokenReader
 
 
 class ClassesSeen(NamedTuple):
@@ -52,9 +51,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
     def __init__(self, process: TokenProcess, model: MatchLevelModel, max_kinds: int | None = None) -> None:
         self.process, self.evaluator = process, process.evaluator
         self.width, self.max_kinds = model.arguments.config.encoder_width, max_kinds
-        self._model = model
-        self._number: dict[bytes, int] = {}
-        self._embedding, self._saving = torch.zeros(0, self.width), torch.zeros(0)
+        self._reader = TokenReader(model.encoder, self.width)
 
     def start(self) -> MatchLevelState:
         return self._start
@@ -65,7 +62,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
     def step(self, state: MatchLevelState, choice: int) -> MatchLevelState:
         after, step, way = self.process.step(state, self._kind(state, choice))
         before: ClassesSeen = state.memory
-        token = self._numbers(after.classes.tokens)
+        token = self._reader.numbers(after.classes.tokens)
         near = nearness_after(before.token, step, token)
         return after.remembering(ClassesSeen(token, near, before.begun, way))
 
@@ -79,8 +76,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         """(size,) float32 of `TokenLayout`: the classes that are shown, then empty places, then the cost."""
         shown, seen = self.shown(state), state.memory
         classes, layout = len(shown), TokenLayout(len(shown), self.width)
-        of_classes = torch.from_numpy(seen.token[shown])
-        looks = layout.looks(self._embedding[of_classes], self._saving[of_classes])
+        looks = layout.looks(self._reader.reading.rows(torch.from_numpy(seen.token[shown])))
         states = ClassStates(
             token=torch.arange(classes)[None],
             count=torch.from_numpy(state.classes.apart[shown])[None],
@@ -109,13 +105,10 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         return 100.0 * (before.runtime_ms - after.runtime_ms) / self.process.start_ms
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what V has read: the last digit of a reading depends on what else was read with it."""
-        keys = torch.tensor([list(key) for key in self._number], dtype=torch.uint8)
-        return {"keys": keys, "embedding": self._embedding, "saving": self._saving}
+        return self._reader.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._number = {bytes(key): number for number, key in enumerate(state["keys"].tolist())}
-        self._embedding, self._saving = state["embedding"], state["saving"]
+        self._reader.load_state_dict(state)
         vars(self).pop("_start", None)  # its tokens have other numbers now
 
     def shown(self, state: MatchLevelState) -> np.ndarray:
@@ -126,32 +119,33 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         seen: ClassesSeen = state.memory
         if self.max_kinds is None:
             return np.arange(len(seen.token))
-        saving = np.sinh(self._saving.numpy()[seen.token]) * state.classes.apart
+        saving = np.sinh(self._reader.reading.saving.numpy()[seen.token]) * state.classes.apart
         return np.lexsort((-saving, seen.near))[: self.max_kinds]
 
     def best_saving_percent(self) -> float:
         """Return what the best class of the start saves, as V reads it; 0 if none does."""
-        saving = np.sinh(self._saving.numpy()[self._start.memory.token]) * self._start.classes.apart
+        saving = np.sinh(self._reader.reading.saving.numpy()[self._start.memory.token]) * self._start.classes.apart
         return self.process.unit_percent * float(saving.max(initial=0.0))
 
     @cached_property
     def _start(self) -> MatchLevelState:
         state = self.process.start()
-        token = self._numbers(state.classes.tokens)
+        token = self._reader.numbers(state.classes.tokens)
         return state.remembering(ClassesSeen(token, np.full(len(token), FAR_AWAY, np.int8), state.percent))
 
     def _kind(self, state: MatchLevelState, choice: int) -> int:
         return int(self.shown(state)[choice])
 
-    def _numbers(self, tokens: Sequence[MatchToken]) -> np.ndarray:
-        """Return the numbers (K,) of tokens; V reads those that are new."""
-        new = [token for token in tokens if token.key not in self._number]
-        if new:
-            self._number |= {token.key: len(self._number) + count for count, token in enumerate(new)}
-            reading = self._model.encoder.read(TokenTable(new))
-            self._embedding = torch.cat([self._embedding, reading.embedding])
-            self._saving = torch.cat([self._saving, reading.saving])
-        return np.array([self._number[token.key] for token in tokens], dtype=np.int64)
+
+def experts_choice(model: MatchLevelModel) -> Callable[[MatchLevelState], np.ndarray]:
+    """Return what tells of each class of a state (K,) the logit that an expert takes a match of it, as V reads it."""
+    reader = TokenReader(model.encoder, model.arguments.config.encoder_width)
+
+    def told(state: MatchLevelState) -> np.ndarray:
+        numbers = reader.numbers(state.classes.tokens)
+        return reader.reading.taken.numpy()[numbers]
+
+    return told
 
 
 def _single(value: float) -> Tensor:

@@ -10,8 +10,9 @@ from rlflow.agents.ppo_config import PPOConfig
 class MatchLevelControllerConfig(PPOConfig):
     """Settings of the pointer network, beside those of PPO.
 
-    greedy_weight: before anything is learned, the logit of the class that saves most, as V reads it, of others their
-    share of it. terminate_bias: that of terminate.
+    Before anything is learned, the logit of a class is greedy_weight x its share of what the best class saves, as V
+    reads it, + expert_weight x how far it is behind the class that an expert most likely takes, in logits;
+    terminate_bias is that of terminate.
     """
 
     steps_per_update: int = 30  # of each dream: a horizon
@@ -21,6 +22,7 @@ class MatchLevelControllerConfig(PPOConfig):
     reward_scale: float = 1.0  # most rewrites save less than a percent
     width: int = 32
     greedy_weight: float = 5.0
+    expert_weight: float = 0.5
     terminate_bias: float = 1.0
 
 

@@ -32,19 +32,21 @@ class PointerPolicy(PointingPolicy):
         embedding: int,
         width: int,
         greedy_weight: float,
+        expert_weight: float,
         terminate_bias: float,
         **kwargs: Any,
     ) -> None:
         """embedding: the width of a token's embedding."""
         self.layout = TokenLayout(int(action_space.n) - 1, embedding)
-        self.width, self.greed, self.terminate_bias = width, greedy_weight, terminate_bias
+        self.width, self.terminate_bias = width, terminate_bias
+        self.weights = greedy_weight, expert_weight
         super().__init__(observation_space, action_space, lr_schedule, net_arch=[], **kwargs)
 
     def build_networks(self) -> None:
         """Make the network of classes and the heads."""
         width = self.width
         self.kind = nn.Sequential(mlp([self.layout.width, width, width]), nn.Tanh())
-        self.greedy_weight = nn.Parameter(torch.tensor(self.greed))
+        self.prior = nn.Parameter(torch.tensor(self.weights))
         self.build_heads(width, 3 * width + 1, self.terminate_bias)
 
     def read(self, observation: Tensor) -> Reading:
@@ -58,7 +60,8 @@ class PointerPolicy(PointingPolicy):
         near = self.layout.is_near(classes)
         everywhere, nearby = pooling.mean(features, row, batch), pooling.mean(features[near], row[near], batch)
         context = torch.cat([everywhere, pooling.largest(features, row, batch), nearby, view.cost], dim=-1)
-        saving = self.layout.saving(classes)
-        best = pooling.largest(saving[:, None], row, batch).squeeze(1)
-        share = (saving / best.clamp_min(_LEAST_SAVING)[row]).clamp_min(-1.0)
-        return Reading(features, view.present, row, context, prior=self.greedy_weight * share)
+        saving, taken = self.layout.saving(classes)[:, None], self.layout.taken(classes)[:, None]
+        best, likeliest = (pooling.largest(column, row, batch)[row] for column in (saving, taken))
+        share = (saving / best.clamp_min(_LEAST_SAVING)).clamp_min(-1.0)
+        prior = torch.cat([share, taken - likeliest], dim=1) @ self.prior
+        return Reading(features, view.present, row, context, prior)

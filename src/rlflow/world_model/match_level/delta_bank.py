@@ -42,7 +42,7 @@ class DeltaBank:
         place = torch.full((len(tokens),), NONE)
         place[named] = torch.arange(len(named))
         keys = tuple(tokens[number].key for number in named.tolist())
-        return cls(keys, TokenReading(*(column[named] for column in reading)), _renumbered(sets, place))
+        return cls(keys, reading.rows(named), _renumbered(sets, place))
 
     def joined(self, tokens: Sequence[MatchToken], reading: TokenReading) -> tuple[TokenReading, MatchDeltas, Tensor]:
         """Return what is read of the given tokens and of all others here, the sets, and the numbers of those given.
@@ -52,8 +52,8 @@ class DeltaBank:
         number = {key: place for place, key in enumerate(self.keys)}
         new = [place for place, token in enumerate(tokens) if token.key not in number]
         number |= {tokens[place].key: len(self.keys) + count for count, place in enumerate(new)}
-        together = (torch.cat([known, given[new]]) for known, given in zip(self.reading, reading, strict=True))
-        return TokenReading(*together), self.sets, torch.tensor([number[token.key] for token in tokens])
+        together = self.reading.followed_by(reading.rows(torch.tensor(new, dtype=torch.int64)))
+        return together, self.sets, torch.tensor([number[token.key] for token in tokens])
 
     def save(self, folder: Path) -> None:
         """Write `birth_memory.safetensors`; equal memories give equal bytes."""

@@ -37,7 +37,7 @@ class MatchLevelDreamEnv(DreamEnv):
     ) -> None:
         self.memory, self.precomputed, self.starts, self.config = memory, precomputed, starts, config
         self.layout = TokenLayout(config.max_kinds, precomputed.reading.embedding.shape[1])
-        self._looks = self.layout.looks(precomputed.reading.embedding, precomputed.reading.saving, precomputed.apart)
+        self._looks = self.layout.looks(precomputed.reading, precomputed.apart)
         super().__init__(
             spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32),
             spaces.Discrete(config.max_kinds + 1),
@@ -55,8 +55,11 @@ class MatchLevelDreamEnv(DreamEnv):
 
     def is_valid(self, states: States, action: Tensor) -> Tensor:
         """Return (B,) bool: there is a match of that class, or the action is terminate."""
-        present = torch.nn.functional.pad(states["count"] > 0, (0, 1), value=True)
-        return present.gather(1, action[:, None]).squeeze(1)
+        return _valid(states).gather(1, action[:, None]).squeeze(1)
+
+    def action_masks(self) -> np.ndarray:
+        """(B, K + 1) bool, as sb3-contrib asks for them."""
+        return _valid(self.states).numpy()
 
     def imagine(self, states: States, action: Tensor) -> tuple[States, Tensor, Tensor]:
         """Next states, rewards (B,) in percent and ends (B,) bool; terminate leaves a state as it is."""
@@ -92,3 +95,8 @@ class MatchLevelDreamEnv(DreamEnv):
         )
         tensors = (*self.memory.state_dict().values(), *known)
         return kept.fingerprint(self.config, content=(tensor.numpy() for tensor in tensors))
+
+
+def _valid(states: States) -> Tensor:
+    """(B, K + 1) bool: the classes that are there, and terminate."""
+    return torch.nn.functional.pad(states["count"] > 0, (0, 1), value=True)

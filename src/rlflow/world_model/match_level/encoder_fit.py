@@ -12,7 +12,7 @@ by sigma, tokens that are hard to predict would hardly be learned (Seitzer et al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -67,6 +67,23 @@ def token_labels(episodes: Sequence[TokenEpisode], operators: np.ndarray) -> Tok
         taken,
     )
     return TokenLabels(place, *(torch.from_numpy(column[place].astype(np.float32)) for column in columns))
+
+
+def remembered(labels: TokenLabels, before: TokenReading) -> TokenLabels:
+    """The labels, where what V told of experts before, of all T tokens, stands in for what no expert shows here.
+
+    Each such token weighs as much as one that an expert shows does on average.
+    """
+    told, unknown = before.rows(torch.from_numpy(labels.place)), labels.taken_weight == 0
+    taken = told.taken.sigmoid()
+    weight = labels.taken_weight[~unknown].mean() if not unknown.all() else torch.ones(())
+    return replace(
+        labels,
+        taken=torch.where(unknown, taken, labels.taken),
+        taken_weight=torch.where(unknown, weight, labels.taken_weight),
+        gain=torch.where(unknown, told.gain, labels.gain),
+        gain_weight=torch.where(unknown, weight * taken, labels.gain_weight),
+    )
 
 
 def _savings(episodes: Sequence[TokenEpisode], tokens: int) -> tuple[np.ndarray, np.ndarray]:

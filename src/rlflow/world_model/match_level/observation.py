@@ -11,14 +11,16 @@ from torch.nn import functional
 
 from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.match_level.imagination import ClassStates, matches_apart
+from rlflow.world_model.match_level.token_encoder import TokenReading
 
-_EXTRAS = 3  # saving, count, nearness
+_EXTRAS = 4  # what experts take, saving, count, nearness
 _BEYOND_AN_EDGE = 1.0 - 1.5 / FAR_AWAY  # a nearness between those of one edge and of two
 _SAVING_SCALE = 0.25  # asinh of units: a thousand units are 1.9
+_LOGIT_SCALE = 0.25  # a probability of one in fifty is -1
 
 
 class TokenView(NamedTuple):
-    """An observation taken apart: classes (..., K, W + 3), present (..., K) bool, cost (..., 1)."""
+    """An observation taken apart: classes (..., K, W + 4), present (..., K) bool, cost (..., 1)."""
 
     classes: Tensor
     present: Tensor
@@ -27,8 +29,9 @@ class TokenView(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenLayout:
-    """A flat observation of K classes: of each the embedding (W), the saving that V reads, the number of matches apart,
-    the nearness to the last rewrites; then the cost, as a loss or a gain in units since the episode began. All float32.
+    """A flat observation of K classes: of each the embedding (W), the logit that an expert takes it and the saving, both
+    as V reads them, the number of matches apart, the nearness to the last rewrites; then the cost, as a loss or a gain
+    in units since the episode began. All float32.
     """
 
     max_kinds: int
@@ -44,14 +47,15 @@ class TokenLayout:
         """Length of an observation."""
         return self.max_kinds * self.width + 1
 
-    def looks(self, embedding: Tensor, saving: Tensor, apart: Tensor | None = None) -> Tensor:
-        """The unchanging part of how T tokens look, from embedding (T, W), saving, apart (T,): (T + 1, width).
+    def looks(self, reading: TokenReading, apart: Tensor | None = None) -> Tensor:
+        """The unchanging part of how T tokens look, from V's reading of them and apart (T,): (T + 1, width).
 
         apart: the share of a class's matches that are; None: counts are of these alone. It stands in the place of the
         number. Nearness is left 0, and the last row is what an empty place looks like: all 0.
         """
-        share = torch.ones_like(saving) if apart is None else apart
-        known = torch.cat([embedding, _SAVING_SCALE * saving[:, None], share[:, None]], dim=1)
+        share = torch.ones_like(reading.saving) if apart is None else apart
+        columns = (_LOGIT_SCALE * reading.taken, _SAVING_SCALE * reading.saving, share)
+        known = torch.cat([reading.embedding, torch.stack(columns, dim=1)], dim=1)
         return functional.pad(known, (0, self.width - known.shape[1], 0, 1))
 
     def flatten(self, states: ClassStates, looks: Tensor) -> Tensor:
@@ -74,6 +78,10 @@ class TokenLayout:
         """Return (...) of classes (..., width): what all matches of each save, in units."""
         count = torch.expm1(classes[..., -2])
         return torch.sinh(classes[..., -3] / _SAVING_SCALE) * count
+
+    def taken(self, classes: Tensor) -> Tensor:
+        """Return (...) of classes (..., width): the logit that an expert takes a match of each, now or later."""
+        return classes[..., -4] / _LOGIT_SCALE
 
     def is_near(self, classes: Tensor) -> Tensor:
         """Return (...) bool of classes (..., width): they lie within an edge of the last rewrite."""

@@ -63,7 +63,7 @@ class PrecomputedModel:
         number, parent = torch.full((len(embedding),), NONE), self.reading.embedding[self.sets.parent]
         likeliest, logits = _likeliest_sets(memory, embedding, number, parent, self.sets, candidates)
         return PrecomputedModel(
-            TokenReading(*(torch.cat(both) for both in zip(self.reading, reading, strict=True))),
+            self.reading.followed_by(reading),
             torch.cat([self.saving, reading.saving]),
             torch.cat([self.sigma, reading.sigma]),
             torch.cat([self.apart, torch.ones_like(reading.saving)]),

@@ -41,6 +41,20 @@ class TokenReading(NamedTuple):
     taken: Tensor
     gain: Tensor
 
+    @classmethod
+    def empty(cls, width: int) -> TokenReading:
+        """The reading of no token."""
+        none = torch.zeros(0)
+        return cls(torch.zeros(0, width), none, none, none, none)
+
+    def rows(self, number: Tensor) -> TokenReading:
+        """The readings of tokens by their places (N,)."""
+        return TokenReading(*(column[number] for column in self))
+
+    def followed_by(self, other: TokenReading) -> TokenReading:
+        """Both readings, end to end."""
+        return TokenReading(*(torch.cat(columns) for columns in zip(self, other, strict=True)))
+
 
 class TokenEncoder(nn.Module):
     """Message passing over both sides of every token, then a sum over the nodes of each side.
@@ -95,4 +109,4 @@ class TokenEncoder(nn.Module):
         """Read all tokens of a table, without gradient."""
         places = np.arange(len(table))
         parts = [self(table.batch(places[i : i + batch_size])) for i in range(0, len(table), batch_size)]
-        return TokenReading(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        return TokenReading(*(torch.cat(columns) for columns in zip(*parts, strict=True)))

@@ -22,7 +22,7 @@ from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.epochs import OnEpoch, TwoPartFit, run_epochs
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.match_level.calibration import calibration_factor, relative_errors, unseen
-from rlflow.world_model.match_level.encoder_fit import TokenEncoderFit, edit_operators, token_labels
+from rlflow.world_model.match_level.encoder_fit import TokenEncoderFit, edit_operators, remembered, token_labels
 from rlflow.world_model.match_level.match_deltas import match_deltas
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.match_level.memory_fit import TokenMemoryFit, pairs, same_outcome
@@ -42,6 +42,7 @@ def fit_token_model(
     """A world model fitted on rollouts; the same seed gives the same weights.
 
     begin: the fit goes on from the weights of that model, which must have the same vocabulary and sizes; None: afresh.
+    What it told of experts is remembered where the rollouts show none.
     checkpoint: a file written after every epoch; if it exists and is of the same run, the fit goes on from it and ends
     with the weights of an uninterrupted one. on_epoch(epoch, metrics): V's epochs come first, with `encoder/...`, then
     M's, with `memory/...`. Raises InputError where the episodes that are not held out have no step.
@@ -73,6 +74,8 @@ class _Fit(TwoPartFit):
         self.table = TokenTable(rollouts.tokens)
         self.operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
         labels = token_labels(self.training, self.operators)
+        if begin is not None:
+            labels = remembered(labels, begin.encoder.read(self.table))
         encoder = TokenEncoderFit(self.model.encoder, self.table, labels, config)
         super().__init__(self.model, encoder, encoder.births, encoder_epochs=config.encoder_epochs, seed=seed)
 
