@@ -1,7 +1,5 @@
 """Collect episodes in the real environment, for the world model to be fitted on.
 
-After the first round they begin on the ways of the policy so far, and are added to those of the round before.
-
 Workers may play a share of the episodes each, which this stage then finds: `--multirun workers=2 worker=0,1`.
 """
 
@@ -35,7 +33,7 @@ def play(stage: Stage, share: Share) -> None:
 @shared_stage(play)
 def collect_rollouts(stage: Stage) -> None:
     start = stage.input("data/prices/generate_rules.json")
-    end = stage.output(f"{stage.data}/prices/collect_rollouts.json")
+    end = stage.output("data/prices/collect_rollouts.json")
     metrics = each_priced_graph(stage, start, end, _collect)
     write_results(stage.metrics, CollectRollouts, metrics)
     write_summary(stage.summary, of_rollouts(metrics))

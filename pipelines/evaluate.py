@@ -43,7 +43,6 @@ from rlflow.show.boxes import model_panels
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/evaluate"
-ROUNDS = ("data/results/rounds/first", "data/results")
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph
 
 
@@ -162,8 +161,7 @@ def _contenders(stage: Stage, cost_model: CostModel, policy: WorldModelSearch) -
         method = METHODS.get(given["method"])(policy.library, policy.rewriter, cost_model, **given["options"])
         contenders[name] = Contender(method, _budget(given), (stage.seed,), *_training(given["method"]), alias=name)
 
-    training_s, training_rewrites = map(sum, zip(*(_round(stage, results) for results in ROUNDS), strict=True))
-    contenders[policy.name] = Contender(policy.after_greedy(), Budget(), (stage.seed,), training_s, training_rewrites)
+    contenders[policy.name] = Contender(policy.after_greedy(), Budget(), (stage.seed,), *_learning(stage))
     return contenders
 
 
@@ -175,10 +173,10 @@ def _training(method: str) -> tuple[float, int]:
     return trained_on["seconds"], trained_on["evaluations"]
 
 
-def _round(stage: Stage, results: str) -> tuple[float, int]:
-    """The seconds and the real interactions that a round has taken, by its figures in that folder."""
+def _learning(stage: Stage) -> tuple[float, int]:
+    """The seconds and the real interactions of learning on this graph; what V began as had its lessons before."""
     stages = ("collect_rollouts", "fit_world_model", "train_controller")
-    files = (stage.input(f"{results}/{name}/metrics.json") for name in stages)
+    files = (stage.input(f"data/results/{name}/metrics.json") for name in stages)
     rollouts, fit, training = (read_results(file)[stage.graph] for file in files)
     carried_out = rollouts.get("evaluations", rollouts["steps"])
     return (

@@ -30,8 +30,8 @@ CURVES = {
 
 @pipeline_stage
 def train_controller(stage: Stage) -> float:
-    start = stage.input(f"{stage.data}/prices/collect_rollouts.json")
-    end = stage.output(f"{stage.data}/prices/train_controller.json")
+    start = stage.input("data/prices/collect_rollouts.json")
+    end = stage.output("data/prices/train_controller.json")
     trained = each_priced_graph(stage, start, end, _train)
     metrics = {graph: found for graph, (found, _) in trained.items()}
     curves = {graph: course for graph, (_, course) in trained.items()}
@@ -70,7 +70,7 @@ def _train(
     training_s = stopwatch.tick()
     keep_prices()
 
-    policy = stage.output(f"{stage.data}/policies/{stage.graph}")
+    policy = stage.output(f"data/policies/{stage.graph}")
     training.controller.save(policy)
     with stage.progress(f"{stage.graph}, episodes of the policy") as on_progress:
         on_progress(0.0, "on the graph")

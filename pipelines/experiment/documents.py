@@ -156,8 +156,8 @@ class Rollouts(Document):
 
 
 CollectRollouts = Annotated[dict[str, Annotated[Rollouts, DIGITS]], NOT_EMPTY]
-"""Graph -> what the agent that collected a round's episodes met. Figures of match tokens stand where these are what
-the world model sees. After the first round episodes begin where a policy leads.
+"""Graph -> what the agent that collected the episodes met. Figures of match tokens stand where these are what
+the world model sees.
 """
 
 

@@ -80,9 +80,8 @@ def main() -> None:
 
 
 def scripts(project: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The stages of `project`/dvc.yaml that are scripts of a folder, with these; all rounds of a stage have one."""
-    names = dict.fromkeys(name.partition("@")[0] for name in stage_names(project))
-    return ((name, folder / f"{name}.py") for name in names if (folder / f"{name}.py").is_file())
+    """The stages of `project`/dvc.yaml that are scripts of a folder, with these."""
+    return ((name, folder / f"{name}.py") for name in stage_names(project) if (folder / f"{name}.py").is_file())
 
 
 def digest_of(script: Path, root: Path) -> str:

@@ -3,13 +3,10 @@
     read_declaration("fit_world_model", root).outputs      # ("data/world_models", ...)
     outputs_by_kind(root)["data/world_models"]             # Kind.DIGITS, from its `meta: {reproduces: digits}`
 
-A stage that is there for several rounds (`foreach`) is as many stages, fit_world_model@first and so on, which differ in
-where their data lie.
-
 dvc.lock tells what the last run wrote: `digests` reads it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -20,16 +17,13 @@ import yaml
 from rlflow.errors import InputError
 from rlflow.schemas import Kind
 
-_ROUND = "round"  # what `_unrolled` adds to a stage; DVC has no such key
-
 
 @dataclass(frozen=True)
 class StageDeclaration:
     """One stage of dvc.yaml; paths are relative to the repository's root.
 
-    sections: keys of params.yaml. outputs: outs, metrics and plots alike. results: the folder of its figures. data: the
-    folder that its round writes to; the last round has that of an experiment without rounds. before: that of the round
-    before, None in the first. description: `desc`.
+    sections: keys of params.yaml. outputs: outs, metrics and plots alike. results: the folder of its figures.
+    description: `desc`.
     """
 
     name: str
@@ -37,8 +31,6 @@ class StageDeclaration:
     dependencies: tuple[str, ...]
     outputs: tuple[str, ...]
     results: str
-    data: str = "data"
-    before: str | None = None
     description: str = ""
 
     @property
@@ -69,15 +61,9 @@ def _declaration(name: str, stage: dict[str, Any]) -> StageDeclaration:
         sections=tuple(entry for entry in stage.get("params", []) if isinstance(entry, str)),
         dependencies=_paths(stage.get("deps", [])),
         outputs=_paths(_written(stage)),
+        results=f"data/results/{name}",
         description=stage.get("desc", ""),
-        **{"results": f"data/results/{name}"} | stage.get(_ROUND, {}),
     )
-
-
-def name_in_round(name: str, round_name: str, root: Path) -> str:
-    """The name in `root`/dvc.yaml of what that stage does in a round; its own where there are no rounds of it."""
-    name_there = f"{name}@{round_name}"
-    return name_there if name_there in _stages(root) else name
 
 
 def stage_names(root: Path) -> tuple[str, ...]:
@@ -121,33 +107,7 @@ def _stages(root: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path} does not exist; start a stage from the root of the repository")
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return dict(_unrolled(content["stages"]))
-
-
-def _unrolled(stages: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each stage with its name; one of several rounds once for each of them, as DVC names it."""
-    for name, stage in stages.items():
-        if "foreach" not in stage:
-            yield name, stage
-            continue
-        before = None
-        for key, item in stage["foreach"].items():
-            words = {"${key}": key} | {f"${{item.{field}}}": value for field, value in item.items()}
-            where = {"data": item["data"], "results": f"{item['results']}/{name}", "before": before}
-            yield f"{name}@{key}", _filled(stage["do"], words) | {_ROUND: where}
-            before = item["data"]
-
-
-def _filled(value: Any, words: Mapping[str, str]) -> Any:
-    """A part of dvc.yaml with these words in it replaced."""
-    if isinstance(value, dict):
-        return {_filled(name, words): _filled(part, words) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_filled(part, words) for part in value]
-    if isinstance(value, str):
-        for word, meaning in words.items():
-            value = value.replace(word, meaning)
-    return value
+    return {name: stage.get("do", stage) for name, stage in content["stages"].items()}  # `foreach` is as many alike
 
 
 def _written(stage: dict[str, Any]) -> list[str | dict[str, Any]]:

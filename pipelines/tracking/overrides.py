@@ -4,7 +4,7 @@
     # train_controller ignores reward=incremental,runtime: reward is read by collect_rollouts; leave it out
 
 A stage reads the sections that dvc.yaml declares, the sections that these refer to (`${temperature}`), and where every
-stage's work lies: the names of graphs, the round, the workers. An option may fill several sections, such as one of
+stage's work lies: the names of graphs, the workers. An option may fill several sections, such as one of
 world_model, which says of each what it brings; its group is read if one of them is.
 """
 
@@ -25,7 +25,6 @@ from tracking.declaration import StageDeclaration, read_declarations
 
 _OF_EVERY_STAGE = (
     "seed",
-    "round",
     "worker",
     "workers",
     "processes",
@@ -61,32 +60,18 @@ def refuse_ignored(
 ) -> None:
     """Raise `InputError` for the first override that the stage of this script in `root`/dvc.yaml would ignore.
 
-    config: what the overrides were composed to, unresolved; it tells the round. folders: where groups of options lie.
+    config: what the overrides were composed to, unresolved. folders: where groups of options lie.
     A script that is no stage may be started with anything.
     """
     settings = OmegaConf.to_container(config, resolve=False)
     read = {name: _read(stage, settings) for name, stage in read_declarations(root).items()}
     parsed = OverridesParser.create().parse_overrides(list(overrides))
-    mine = _stages(script, read, parsed, config)
-    for override in parsed if mine else ():
+    for override in parsed if script in read else ():
         filled = set(_filled(override, list(folders)))
-        if not any(_overlap(filled, read[stage]) for stage in mine):
-            readers = dict.fromkeys(_script(stage) for stage, sections in read.items() if _overlap(filled, sections))
+        if not _overlap(filled, read[script]):
+            readers = [stage for stage, sections in read.items() if _overlap(filled, sections)]
             told = f"is read by {' and '.join(readers) or 'no stage'}"
             raise InputError(f"{script} ignores {override.input_line}: {override.key_or_group} {told}; leave it out")
-
-
-def _stages(script: str, stages: Iterable[str], overrides: Iterable[Override], config: DictConfig) -> list[str]:
-    """The stages that a script is in its round, or in each round if its jobs differ in it; none if it is no stage."""
-    mine = [stage for stage in stages if _script(stage) == script]
-    if any(override.key_or_group == "round" and override.is_sweep_override() for override in overrides):
-        return mine
-    return [stage for stage in mine if stage in (script, f"{script}@{config.get('round')}")]
-
-
-def _script(stage: str) -> str:
-    """The name of a stage's script, which is that of all its rounds."""
-    return stage.partition("@")[0]
 
 
 def _read(stage: StageDeclaration, settings: Any) -> set[str]:

@@ -14,9 +14,6 @@ An experiment may be on two graphs. What a stage does for each of them is a func
     metrics = stage.each_graph(_fit)       # {"bert": _fit(stage on bert), ...}
     metrics = stage.graphs_at_once(_fit)   # the same, in a process for each: if it measures nothing
 
-What is done in several rounds is as many stages in dvc.yaml, such as train_controller@first, and one function, which
-finds the data of its round in the folder `stage.data`.
-
 Several workers may share what takes a stage long, each a process of its own on any machine that sees the same folder:
 
     @shared_stage(play)                                  play(stage, share) leaves checkpoints
@@ -55,7 +52,7 @@ from rlflow.method import OnProgress
 from tracking.code import digest_of
 from tracking.composition import complete_graphs, graph_names
 from tracking.data_set import named_content
-from tracking.declaration import StageDeclaration, name_in_round, read_declaration
+from tracking.declaration import StageDeclaration, read_declaration
 from tracking.processes import process_pool
 from tracking.progress import Advance, Told, shown_progress, tell, told_progress
 from tracking.provenance import source_tags
@@ -136,16 +133,6 @@ class Stage:
         checkpoint = self.checkpoint / "graphs" / self.graphs[section]
         checkpoint.mkdir(parents=True, exist_ok=True)
         return replace(self, settings=settings, graphs={"graph": self.graphs[section]}, checkpoint=checkpoint)
-
-    @property
-    def data(self) -> str:
-        """The folder that the stage's round writes to, and reads what it has written."""
-        return self.declaration.data
-
-    @property
-    def before(self) -> str | None:
-        """The folder of the round before, None in the first one."""
-        return self.declaration.before
 
     @property
     def results(self) -> str:
@@ -288,8 +275,7 @@ def run_stage(
     `work` instead, of which the checkpoint alone is left.
     """
     share = Share(config.get("worker", 0), config.get("workers", 1))
-    name_here = name_in_round(function.__name__, config.get("round", ""), root)
-    declaration = read_declaration(name_here, root)
+    declaration = read_declaration(function.__name__, root)
     config = complete_graphs(config)
     graphs = graph_names(config)
     everything: Any = OmegaConf.to_container(config, resolve=True)

@@ -131,28 +131,3 @@ def test_rollouts_carry_the_rules_and_round_trip(collected: Collection, tmp_path
     assert rollouts.num_steps == sum(len(trajectory.steps) for trajectory in again.trajectories) + sum(
         bool(episode.terminated[-1]) for episode in again.episodes
     )
-
-
-def test_episodes_are_added_to_those_before(collected: Collection, tmp_path: Path):
-    """As if they had been collected at once, and resumed from a checkpoint as well."""
-    first = collect(new_env(), replace(CONFIG, episodes=2), seed=3)
-    more = collect(new_env(), replace(CONFIG, episodes=4), seed=3, before=first, checkpoint=tmp_path)
-    assert same(more, collected)
-    first = collect(new_env(), replace(CONFIG, episodes=2), seed=3)
-    assert same(collect(new_env(), replace(CONFIG, episodes=4), seed=3, before=first, checkpoint=tmp_path), collected)
-
-
-def test_episodes_begin_on_the_ways_that_are_given(collected: Collection):
-    """Anywhere on them; what is recorded leads there from the start."""
-    trajectories = [trajectory for trajectory in collected.trajectories if len(trajectory.steps) > 2]
-    found = collect(new_env(), replace(CONFIG, episodes=12), seed=5, trajectories=trajectories)
-    graph, rewriter = from_onnx(zoo.build("tiny_merge")), Rewriter(library.load().rules)
-    on_ways = {step.hash for way in trajectories for step in way.steps} | {structural_hash(graph)}
-    hashes = list(found.places)
-    begun = [hashes[episode.graph_index[0]] for episode in found.episodes]
-    assert set(begun) <= on_ways
-    assert len(set(begun)) > 2
-    for episode, trajectory in zip(found.episodes, found.trajectories, strict=True):
-        last = [structural_hash(g) for g in replay(graph, trajectory, rewriter)][-1]
-        assert last == hashes[episode.graph_index[-1]]
-        assert episode.reward.sum() == pytest.approx(episode.cost[0] - episode.cost[-1], abs=1e-3)

@@ -19,17 +19,16 @@ from rlflow.agents.token_collection import (
     Collected,
     TokenCollectionConfig,
     collect_tokens,
+    expert_way,
     greedy_descent,
     play,
     state_of,
 )
 from rlflow.environments.token_process import MatchLevelState
-from rlflow.ir.structural_hash import structural_hash
 from rlflow.representation.token_archive import save
 from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, nearness_after
 from rlflow.representation.token_shards import TokenBank, merged
-from rlflow.trajectory.record import Step, Trajectory
 
 FILES = ("token_rollouts.npz", "token_rollouts.json")
 
@@ -226,30 +225,41 @@ def test_workers_in_processes_of_their_own_write_the_whole(collected: TokenRollo
     assert files(together, tmp_path / "a") == files(collected, tmp_path / "b")
 
 
-def way(steps: int) -> Trajectory:
-    """So many rewrites from the start, each of a class that loses, which greedy search does not take."""
-    process, taken = small_process(), list[Step]()
-    state = process.start()
-    for _ in range(steps):
-        number = state.first(len(state.classes.tokens) // 5)
-        location, match = state.classes.matches[number]
-        state, step = process.take(state, number)
-        taken.append(Step(match.rule.id, location.location, state.hash, 1.0, step.reward))
-    return Trajectory(structural_hash(process.start().graph), 1.0, "analytic", LIBRARY.hash, tuple(taken))
+def against_price(state: MatchLevelState) -> np.ndarray:
+    """An expert who likes best what loses most, so that it is no greedy one."""
+    return -state.saving_of_all
 
 
-def test_episodes_begin_on_the_ways_that_are_given():
-    """At the start, where a way ends, or anywhere on it; greedy's descent has no part in it."""
-    trajectories = [way(3), way(2)]
-    visited = [[round(at.percent, 6) for at in small_process().follow(each)] for each in trajectories]
-    assert not set(visited[0][1:]) <= {round(at.percent, 6) for at in greedy_descent(small_process())}, "else vacuous"
+def test_episodes_begin_on_the_ways_of_greedy_and_of_an_expert():
+    """At the start, where a way ends, or anywhere on it."""
+    ways = [list(greedy_descent(small_process())), list(expert_way(small_process(), against_price, 3))]
+    greedy, expert = ([round(state.percent, 6) for state in way] for way in ways)
+    assert not set(expert[1:]) <= set(greedy), "else vacuous"
 
     def begun(**shares: float) -> set[float]:
-        config = replace(EPISODES, episodes=12, steps=1, **shares)
-        return {round(cost, 6) for _, cost in starts(collect(config, trajectories=trajectories))}
+        config = replace(EPISODES, episodes=12, steps=1, expert_steps=3, **shares)
+        return {round(cost, 6) for _, cost in starts(collect(config, expert=against_price))}
 
     assert begun(from_start=1.0) == {100.0}
-    assert begun(from_start=0.0, from_end=1.0) == {costs[-1] for costs in visited}
+    assert begun(from_start=0.0, from_end=1.0) == {greedy[-1], expert[-1]}
     anywhere = begun(from_start=0.0, from_end=0.0)
-    assert anywhere <= set(visited[0] + visited[1])
+    assert anywhere <= {*greedy, *expert}
     assert len(anywhere) > 2
+
+
+def test_an_expert_goes_to_graphs_that_it_has_not_seen():
+    """The likeliest class of the second state leads back to the first one."""
+    way = [*expert_way(small_process(), against_price, 6)]
+    hashes = [state.hash for state in way]
+    assert len({*hashes}) == len(hashes) == 7
+    process = small_process()
+    assert [state.hash for state in expert_way(process, against_price, 2)] == hashes[:3]
+    back = [process.step(state, int(against_price(state).argmax()))[0].hash in hashes for state in way]
+    assert any(back), "else vacuous"
+
+
+def test_an_expert_leads_half_of_the_episodes():
+    found = collect(replace(EPISODES, episodes=8, led=(1.0,)), expert=against_price)
+    of_all = [{int(np.sign(step.reward)) for step in one.steps[:1]} for one in found.episodes]
+    assert {1} in of_all
+    assert {-1} in of_all

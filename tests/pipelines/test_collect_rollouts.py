@@ -11,8 +11,7 @@ from studies.documents import check_results
 
 from rlflow.errors import InputError
 
-TINY = ("round=first", "graph=bert_tiny", "cost=analytic", "rollouts.episodes=5", "rollouts.steps=3")
-FIRST = "data/rounds/first"
+TINY = ("graph=bert_tiny", "cost=analytic", "rollouts.episodes=5", "rollouts.steps=3")
 FILES = ("token_rollouts.npz", "token_rollouts.json")
 JOBLIB = ("workers=2", "worker=0,1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "--multirun")
 
@@ -27,12 +26,12 @@ def root(repository: Path, store_root: Path) -> Path:
 
 
 def archive(root: Path) -> list[bytes]:
-    return [(root / FIRST / "rollouts/bert_tiny" / name).read_bytes() for name in FILES]
+    return [(root / "data/rollouts/bert_tiny" / name).read_bytes() for name in FILES]
 
 
 def figures(root: Path) -> dict[str, object]:
     """All of them but what the episodes took."""
-    metrics = read_results(root / "data/results/rounds/first/collect_rollouts/metrics.json")["bert_tiny"]
+    metrics = read_results(root / "data/results/collect_rollouts/metrics.json")["bert_tiny"]
     return {name: value for name, value in metrics.items() if name not in ("steps_per_s", "wall_time_s", "evaluations")}
 
 
@@ -47,10 +46,10 @@ def test_two_workers_collect_what_one_does(root: Path, repository: Path, tmp_pat
 
     collect(alone)
     collect(shared, *JOBLIB)
-    checkpoints = shared / ".checkpoints/collect_rollouts@first"
+    checkpoints = shared / ".checkpoints/collect_rollouts"
     episodes = sorted(checkpoints.glob("*/graphs/bert_tiny/episodes/*/episode-*"))
     assert [path.name for path in episodes] == [f"episode-{number}" for number in range(5)]
-    assert not list(shared.rglob(f"{FIRST}/rollouts")), "neither here nor in multirun/"
+    assert not list(shared.rglob("data/rollouts")), "neither here nor in multirun/"
 
     shutil.rmtree(episodes[3])
     collect(shared)

@@ -12,7 +12,6 @@ from omegaconf import DictConfig, OmegaConf
 from tracking import composition
 from tracking.composition import complete_graphs, compose_configuration, graph_names
 from tracking.declaration import read_declaration, stage_names
-from tracking.settings import settings_of
 
 from rlflow import zoo
 from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
@@ -208,30 +207,7 @@ def test_rollouts_do_not_depend_on_the_number_of_workers(repository: Path):
         section for stage in stage_names(repository) for section in read_declaration(stage, repository).sections
     }
     assert "rollouts" in declared
-    assert not declared & {"worker", "workers", "round"}
-
-
-@pytest.mark.parametrize("formulation", ["graph_level", "match_level"])
-@pytest.mark.parametrize("experiment", [(), ("experiment=smoke",)], ids=str)
-def test_rounds_differ_in_settings_that_there_are(formulation: str, experiment: tuple[str, ...], repository: Path):
-    """What each stage of each round reads, with the numbers of the first round smaller than those of the last."""
-    config: Any = OmegaConf.to_container(compose(f"world_model={formulation}", *experiment), resolve=True)
-    fits = [
-        settings_of(read_declaration(f"fit_world_model@{name}", repository).sections, config)["world_model"]
-        for name in ("first", "second")
-    ]
-    assert fits[1] == config["world_model"]
-    assert fits[0].keys() == fits[1].keys()
-    assert fits[0]["epochs"] < fits[1]["epochs"]
-    assert fits[0]["encoder_epochs"] < fits[1]["encoder_epochs"]
-    first, second = (
-        settings_of(read_declaration(f"collect_rollouts@{name}", repository).sections, config)["rollouts"]
-        for name in ("first", "second")
-    )
-    assert first == config["rollouts"]
-    assert second == config["rollouts"] | config["rounds"]["second"]["rollouts"]
-    assert second["episodes"] < first["episodes"]
-    assert config["round"] == "second", "a stage by itself works on the last one"
+    assert not declared & {"worker", "workers"}
 
 
 @pytest.mark.parametrize("formulation", ["graph_level", "match_level"])

@@ -16,8 +16,7 @@ from rlflow.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
-STAGES = tuple(name for name in stage_names(ROOT) if name not in ("code", "config"))
-SCRIPTS = tuple(dict.fromkeys(name.partition("@")[0] for name in STAGES))
+SCRIPTS = tuple(name for name in stage_names(ROOT) if name not in ("code", "config"))
 OPTIONS = {
     "agent": ("+agent=candidates",),
     "controller": ("controller=cma_es",),
@@ -67,9 +66,8 @@ def test_every_group_is_tried():
 def test_a_group_is_refused_where_it_changes_nothing(group: str, script: str):
     """By what is given to the stage under this and under the experiment's option, whatever it declares."""
     option, *beside = OPTIONS[group]
-    stage = next(name for name in STAGES if name in (script, f"{script}@second"))  # the round of the configuration
     other = composed(option, *beside)
-    if given(stage, composed()) == given(stage, other):
+    if given(script, composed()) == given(script, other):
         with pytest.raises(InputError, match=f"^{script} ignores .*: {group}.* is read by "):
             refuse_ignored(script, [option], other, [CONF], ROOT)
     else:
@@ -106,7 +104,7 @@ def refused(group: str, script: str) -> bool:
         ("evaluate", "temperature=0.5,1.0"),
         ("evaluate", "world_model.epochs=3"),
         ("collect_rollouts", "controller.ppo.epochs=1"),
-        ("train_controller", "rounds.first.controller.training_share=0.5"),
+        ("train_controller", "rollouts.episodes=5"),
         ("generate_rules", "reward.kind=runtime"),
         ("temperature_sweep", "evaluation.gate.draws=1"),
     ],

@@ -28,13 +28,11 @@ from rlflow.agents.ppo_config import PPOConfig
 from rlflow.agents.token_collection import collect_tokens
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
-from rlflow.ir.structural_hash import structural_hash
 from rlflow.kept import Kept, fingerprint
 from rlflow.onnx_io import from_onnx
 from rlflow.representation import token_archive
 from rlflow.representation.rollouts import Rollouts
 from rlflow.representation.token_rollouts import Demonstration, TokenRollouts
-from rlflow.trajectory.record import Step, Trajectory
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
 from rlflow.world_model.graph_level.model import GraphLevelModel, WorldModelArguments
 from rlflow.world_model.graph_level.trainer import fit_world_model
@@ -176,17 +174,6 @@ def token_collection(place: Path | None, on_step: OnStep, **changes: Any) -> byt
     return _files(lambda folder: token_archive.save(found.rollouts, folder))
 
 
-def _way() -> Trajectory:
-    """Return a rewrite from the start that loses, which greedy search does not take."""
-    process = small_process()
-    start = process.start()
-    number = start.first(len(start.classes.tokens) // 5)
-    location, match = start.classes.matches[number]
-    after, step = process.take(start, number)
-    taken = Step(match.rule.id, location.location, structural_hash(after.graph), 1.0, step.reward)
-    return Trajectory(structural_hash(start.graph), 1.0, "analytic", LIBRARY.hash, (taken,))
-
-
 def rows(place: Path | None, on_step: OnStep, **changes: Any) -> bytes:
     """Make rows, each of which is kept."""
     made, kept = [], None if place is None else Kept[Any].as_json(place / fingerprint(changes))
@@ -236,7 +223,6 @@ RESUMABLE: Mapping[str, Resumable] = {
             {"seed": 1},
             {"config": replace(FEW, steps=3)},
             {"config": replace(FEW, led=(0.5,))},
-            {"trajectories": [_way()]},
         ],
     ),
     "rows": Resumable(rows, [{"other": 1}]),

@@ -27,35 +27,30 @@ ROWS = {
     "evaluate/savings": ("metrics", plot_rows.savings),
     "temperature_sweep/scores": ("metrics", plot_rows.scores_by_temperature),
 }
-IN_ROUNDS = ("rollouts", "world_model", "controller", "fit_world_model", "train_controller")
 
 
 def write_views(results: Path, folder: Path) -> list[str]:
     """Write below `folder` all that follows from the figures in `results`; returns the paths there."""
-    writers = {
-        path: writer for place in (Path(), Path("rounds/first")) for path, writer in _writers(results, place).items()
-    }
+    writers = _writers(results)
     for path, write in writers.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         write(folder / path)
     return list(writers)
 
 
-def _writers(results: Path, place: Path) -> dict[str, Callable[[Path], None]]:
-    """What writes each file of a round, or of the whole experiment, by its path below the results."""
+def _writers(results: Path) -> dict[str, Callable[[Path], None]]:
+    """What writes each file, by its path below the results."""
 
     def read(path: str) -> Any:
-        return read_results(results / place / path)
+        return read_results(results / path)
 
     summaries = {
-        str(place / f"{name}.yaml"): partial(_write, write_summary, of, read(f"{stage}/metrics.json"))
+        f"{name}.yaml": partial(_write, write_summary, of, read(f"{stage}/metrics.json"))
         for name, (stage, of) in SUMMARIES.items()
-        if place == Path() or name in IN_ROUNDS
     }
     rows = {
-        str(place / f"{name}.csv"): partial(_write, write_rows, of, read(f"{Path(name).parent}/{source}.json"))
+        f"{name}.csv": partial(_write, write_rows, of, read(f"{Path(name).parent}/{source}.json"))
         for name, (source, of) in ROWS.items()
-        if place == Path() or name.split("/")[0] in IN_ROUNDS
     }
     return summaries | rows
 

@@ -4,21 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tracking.stage import Stage
 
 from rlflow.schemas.figures import Figure
-from rlflow.trajectory import record
-from rlflow.trajectory.record import Trajectory
 
 OnEpisode = Callable[[int, float, float], None]
 """Called with the number of an episode, its return, and the improvement at its end, in percent."""
-
-
-def ways_before(stage: Stage) -> list[Trajectory]:
-    """Return the trajectories of the policy of the round before; none in the first round."""
-    if stage.before is None:
-        return []
-    return record.load(stage.input(f"{stage.before}/policies/{stage.graph}/ways.jsonl"))
 
 
 def improvements(at_end: Sequence[float], best: float) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class RolloutsPart(Protocol):
         """
 
     def ways(self, stage: Stage) -> Iterable[Way]:
-        """Yield the states of each episode that was written for one graph, of all rounds."""
+        """Yield the states of each episode that was written for one graph."""
 
 
 ROLLOUTS: Mapping[str, RolloutsPart] = {"graph_level": graph_level, "match_level": match_level}

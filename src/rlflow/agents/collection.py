@@ -13,7 +13,7 @@ ran through.
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -112,23 +112,19 @@ def collect(
     config: CollectionConfig,
     *,
     seed: int,
-    before: Collection | None = None,
-    trajectories: Sequence[Trajectory] = (),
     checkpoint: Path | None = None,
     on_episode: Callable[[int, Episode], None] | None = None,
 ) -> Collection:
     """Play episodes one after another, until there are enough of them or the time is over.
 
-    before: a collection to which they are added. trajectories: from the start, on which they begin; at the start itself
-    where there are none. checkpoint: a folder; episodes that lie there already are not played again, unless seed,
-    settings, trajectories, rules or vocabulary were others. on_episode(number, episode) after each that is played.
+    checkpoint: a folder; episodes that lie there already are not played again, unless seed, settings, rules or
+    vocabulary were others. on_episode(number, episode) after each that is played.
     """
     agent = RandomAgent(env.actions, config.terminate_probability, config.concentration)
-    collection = before if before is not None else Collection()
-    known = len(collection.episodes)
+    collection = Collection()
 
     def one(number: int) -> Collection:
-        return _played(env, agent, collection, trajectories, np.random.default_rng([seed, number]))
+        return _played(env, agent, collection, np.random.default_rng([seed, number]))
 
     def told(number: int, part: Collection) -> None:
         if on_episode is not None:
@@ -137,11 +133,9 @@ def collect(
     shards = None
     if checkpoint is not None:
         settings = replace(config, episodes=0, time_limit_s=None)
-        run = fingerprint(
-            seed, settings, [way.digest for way in trajectories], env.library.hash, env.actions, env.vocabulary
-        )
+        run = fingerprint(seed, settings, env.library.hash, env.actions, env.vocabulary)
         shards = Kept(checkpoint / run, partial(Collection.save, env=env), partial(Collection.load, env=env))
-    numbers = _in_time(range(known, known + config.episodes), config.time_limit_s)
+    numbers = _in_time(range(config.episodes), config.time_limit_s)
     for part in played_once(numbers, shards, one, told):
         collection.add(part)
     return collection
@@ -157,13 +151,7 @@ def _in_time(numbers: Iterable[int], time_limit_s: float | None) -> Iterator[int
         yield number
 
 
-def _played(
-    env: SubstitutionEnv,
-    agent: RandomAgent,
-    known: GraphBank,
-    trajectories: Sequence[Trajectory],
-    rng: np.random.Generator,
-) -> Collection:
+def _played(env: SubstitutionEnv, agent: RandomAgent, known: GraphBank, rng: np.random.Generator) -> Collection:
     """Play one episode; the arrays of graphs that are known are taken from there."""
     part = Collection()
 
@@ -178,8 +166,6 @@ def _played(
 
     env.reset(seed=int(rng.integers(2**31)))
     weights = agent.draw_rule_weights(rng)
-    if trajectories:
-        _go(env, trajectories[int(rng.integers(len(trajectories)))], rng)
     part.episodes.append(play(agent, weights, observe, step, rng))
     part.trajectories.append(env.trajectory())
     return part
@@ -188,10 +174,3 @@ def _played(
 def _arrays(state: SubstitutionState, known: GraphBank) -> GraphArrays:
     place = known.places.get(state.hash)
     return state.arrays if place is None else known.graphs[place]
-
-
-def _go(env: SubstitutionEnv, way: Trajectory, rng: np.random.Generator) -> None:
-    """Take the first steps of a way, any number of them that leaves some of the horizon."""
-    numbers = {rule.id: number for number, rule in enumerate(env.library.rules)}
-    for step in way.steps[: int(rng.integers(min(len(way.steps) + 1, env.config.max_steps)))]:
-        env.step((numbers[step.rule], step.location))

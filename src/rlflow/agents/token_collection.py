@@ -3,10 +3,10 @@
     collected = collect_tokens(process, "bert", TokenCollectionConfig(episodes=60), seed=0, library_hash=library.hash)
     collected.rollouts
 
-An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, on the way that
-experts would likely go, or on the trajectories of a policy, which finds what its world model gets wrong. It mixes
-three kinds of steps: the class of matches that saves most, or that an expert most likely takes, one next to the last,
-and any. All classes of every state are labelled with what they save, so one step teaches a hundred savings.
+An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, or on the way
+that experts would likely go. It mixes three kinds of steps: the class of matches that saves most, or that an expert
+most likely takes, one next to the last, and any. All classes of every state are labelled with what they save, so one
+step teaches a hundred savings.
 
 Several workers may play some of the episodes each, in processes or on machines of their own, and leave them in one
 folder. A process that collects all of them plays what is missing there.
@@ -37,7 +37,6 @@ from rlflow.representation.token_rollouts import (
     nearness_after,
 )
 from rlflow.representation.token_shards import TokenBank, merged
-from rlflow.trajectory.record import Trajectory
 
 _EFFORT = "effort.json"
 _LEAST_SAVING_PERCENT = 1e-6  # below which a saving is rounding
@@ -109,7 +108,6 @@ def collect_tokens(
     *,
     seed: int,
     library_hash: str,
-    trajectories: Sequence[Trajectory] = (),
     expert: Prefer | None = None,
     numbers: Sequence[int] | None = None,
     checkpoint: Path | None = None,
@@ -117,9 +115,9 @@ def collect_tokens(
 ) -> Collected:
     """Collect `config.episodes` episodes, or those of them that have these numbers.
 
-    trajectories: from the process's start, on which episodes begin; where there are none they begin on greedy's way
-    and on that of the expert. expert: how likely he takes each class; he leads one episode of two. checkpoint: a folder; episodes that lie there already are not played again, by any process, unless seed, settings,
-    trajectories, rules or vocabulary were others; whose word `expert` is, the folder must tell. on_episode(number, episode) after each that is played.
+    expert: how likely one takes each class, as a logit; episodes begin on its way as on greedy's, and it leads half of
+    them. checkpoint: a folder, for one expert; episodes that lie there already are not played again, by any process,
+    unless seed, settings, rules or vocabulary were others. on_episode(number, episode) after each that is played.
     """
     nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash)
     leaders = [_saving_of_all] if expert is None else [_saving_of_all, expert]
@@ -128,7 +126,7 @@ def collect_tokens(
     def one(number: int) -> Collected:
         nonlocal visited
         started, rewrites, bank = time.perf_counter(), process.rewrites, TokenBank()
-        visited = visited or [list(way) for way in _ways(process, trajectories, expert, config.expert_steps)]
+        visited = visited or [list(way) for way in _ways(process, expert, config.expert_steps)]
         episode = _episode(process, bank, visited, leaders, config, np.random.default_rng([seed, number]))
         rollouts = replace(nothing, tokens=tuple(bank.tokens), rule_of=tuple(bank.rule_of), episodes=(episode,))
         return Collected(rollouts, process.rewrites - rewrites, time.perf_counter() - started)
@@ -140,19 +138,14 @@ def collect_tokens(
     shards = None
     if checkpoint is not None:
         of_rules = (graph, library_hash, process.vocabulary)
-        run = fingerprint(seed, replace(config, episodes=0), [way.digest for way in trajectories], *of_rules)
+        run = fingerprint(seed, replace(config, episodes=0), *of_rules)
         shards = Kept(checkpoint / run, Collected.save, Collected.load)
     asked = range(config.episodes) if numbers is None else numbers
     return put_together([Collected(nothing, 0, 0.0), *played_once(asked, shards, one, told)])
 
 
-def _ways(
-    process: TokenProcess, trajectories: Sequence[Trajectory], expert: Prefer | None, expert_steps: int
-) -> Iterator[Iterator[MatchLevelState]]:
+def _ways(process: TokenProcess, expert: Prefer | None, expert_steps: int) -> Iterator[Iterator[MatchLevelState]]:
     """Yield the ways on which episodes begin."""
-    if trajectories:
-        yield from map(process.follow, trajectories)
-        return
     yield greedy_descent(process)
     if expert is not None:
         yield expert_way(process, expert, expert_steps)

@@ -14,7 +14,7 @@ The invariant: rewards of consecutive steps add up to the drop of the price, in 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -36,7 +36,7 @@ from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.rule import Rule
-from rlflow.trajectory.record import Step, Trajectory
+from rlflow.trajectory.record import Step
 
 Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]]
 
@@ -201,15 +201,6 @@ class TokenProcess:
                 f"{step.rule} has no match {step.location} here, as was recorded: the rules or the graph differ"
             )
         return before.number_at[location]
-
-    def follow(self, trajectory: Trajectory) -> Iterator[MatchLevelState]:
-        """Yield the states that a trajectory from the start leads through, the start first."""
-        state = self.start()
-        yield state
-        for step in trajectory.steps:
-            match = state.match(self.recorded(state, step))
-            state = self.at(self.evaluator.rewritten(state.graph, match))
-            yield state
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -1,10 +1,9 @@
 """What a stage declares is all that it can read and write."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tracking.declaration import name_in_round, outputs_by_kind, read_declaration, stage_names
+from tracking.declaration import outputs_by_kind, read_declaration, stage_names
 from tracking.stage import Stage
 
 from rlflow.errors import InputError
@@ -44,55 +43,35 @@ def test_stage_that_dvc_does_not_know_is_refused(start):
         start(third)
 
 
-ROUNDS = """
+ALIKE = """
 stages:
   last:
     cmd: last
     deps: [data/model]
     outs: [data/end]
-  collect:
-    foreach: &rounds
-      first: {data: data/rounds/first, results: data/results/rounds/first, before: conf}
-      second: {data: data, results: data/results, before: data/rounds/first}
-    do:
-      cmd: collect ${key}
-      deps: ["${item.before}"]
-      params: [seed, "rounds.${key}.size"]
-      outs: ["${item.data}/rollouts": {meta: {reproduces: equal}}]
   fit:
-    foreach: *rounds
+    cmd: fit
+    deps: [data/rollouts]
+    outs: [data/model]
+    metrics: [data/results/fit/metrics.json]
+  collect:
+    foreach: [bert, vit]
     do:
-      cmd: fit
-      deps: ["${item.data}/rollouts"]
-      outs: ["${item.data}/model"]
-      metrics: ["${item.results}/fit/metrics.json"]
+      cmd: collect ${item}
+      deps: [conf]
+      params: [seed, size]
+      outs: [data/rollouts: {meta: {reproduces: equal}}]
 """
 
 
-def test_each_round_is_a_stage(tmp_path: Path):
-    (tmp_path / "dvc.yaml").write_text(ROUNDS)
-    first, second = (read_declaration(f"collect@{name}", tmp_path) for name in ("first", "second"))
-    assert first.outputs == ("data/rounds/first/rollouts",)
-    assert first.sections == ("seed", "rounds.first.size")
-    assert (first.data, first.before, first.results) == ("data/rounds/first", None, "data/results/rounds/first/collect")
-    assert (second.data, second.before, second.results) == ("data", "data/rounds/first", "data/results/collect")
-    assert second.dependencies == ("data/rounds/first",)
+def test_stages_of_several_things_are_one(tmp_path: Path):
+    (tmp_path / "dvc.yaml").write_text(ALIKE)
+    found = read_declaration("collect", tmp_path)
+    assert (found.outputs, found.sections, found.dependencies) == (("data/rollouts",), ("seed", "size"), ("conf",))
     assert outputs_by_kind(tmp_path)["data/rollouts"] is Kind.EQUAL
-    assert name_in_round("fit", "first", tmp_path) == "fit@first"
-    assert name_in_round("last", "first", tmp_path) == "last"
 
 
 def test_stages_come_after_what_they_read(tmp_path: Path):
-    """Round after round, although the file has stage after stage and the last one first."""
-    (tmp_path / "dvc.yaml").write_text(ROUNDS)
-    order = ["collect@first", "fit@first", "collect@second", "fit@second", "last"]
-    assert list(stage_names(tmp_path)) == order
-
-
-def test_dvc_reads_rounds_alike(tmp_path: Path, command: Callable):
-    """By the same names."""
-    (tmp_path / "dvc.yaml").write_text(ROUNDS)
-    command("git", "init", "--quiet", cwd=tmp_path)
-    command("dvc", "init", "--quiet", cwd=tmp_path)
-    listed = command("dvc", "stage", "list", "--name-only", cwd=tmp_path).stdout.split()
-    assert set(listed) == set(stage_names(tmp_path))
+    """Although the file has the last one first."""
+    (tmp_path / "dvc.yaml").write_text(ALIKE)
+    assert list(stage_names(tmp_path)) == ["collect", "fit", "last"]

@@ -15,8 +15,6 @@ CONFIG = OmegaConf.create(
         "temperature": 1.0,
         "graph": {"kind": "zoo", "name": "small", "path": "conf/graph/small.yaml", "settings": {"layers": 2}},
         "first": {"size": 3, "heat": "${temperature}"},
-        "rounds": {"one": {"first": {}}, "two": {"first": {}}},
-        "round": "two",
     }
 )
 OPTIONS = {
@@ -29,13 +27,9 @@ OPTIONS = {
 STAGES = """
 stages:
   first:
-    foreach:
-      one: {data: data/rounds/one, results: data/results/rounds/one, before: conf}
-      two: {data: data, results: data/results, before: data/rounds/one}
-    do:
-      cmd: "true"
-      params: [seed, first, "rounds.${key}.first"]
-      outs: ["${item.data}/first"]
+    cmd: "true"
+    params: [seed, first]
+    outs: [data/first]
   second:
     cmd: "true"
     params: [seed, second]
@@ -70,8 +64,6 @@ def root(tmp_path: Path) -> Path:
         ("first", "graph.settings.layers=3", False),
         ("second", "seed=0,1,2", True),
         ("second", "workers=2", True),
-        ("first", "rounds.two.first.size=3", True),
-        ("first", "rounds.one.first.size=3", False),  # the round is the other
         ("second", "style=plain", True),  # what an option fills is in its file
         ("second", "style@_global_=of/plain", True),
         ("second", "style@first=plain", False),
@@ -96,13 +88,6 @@ def test_a_refusal_names_the_setting_the_stage_and_who_reads_it(root: Path):
         refuse_ignored("second", ["first=large,small"], CONFIG, [root / "conf"], root)
     with pytest.raises(InputError, match=r"^first ignores unread=any: unread is read by no stage; leave it out$"):
         refuse_ignored("first", ["unread=any"], CONFIG, [root / "conf"], root)
-
-
-def test_jobs_of_several_rounds_may_be_given_settings_of_each(root: Path):
-    """One of a round that no job is in is refused, so that the first call is no accident."""
-    refuse_ignored("first", ["round=one,two", "rounds.one.first.size=3"], CONFIG, [root / "conf"], root)
-    with pytest.raises(InputError, match="is read by no stage"):
-        refuse_ignored("first", ["round=one,two", "rounds.one.unread=3"], CONFIG, [root / "conf"], root)
 
 
 @pytest.fixture

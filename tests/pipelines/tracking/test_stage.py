@@ -132,47 +132,6 @@ def test_a_stage_that_workers_cannot_share_is_refused(start):
         start(first_by_graph, OmegaConf.merge(CONFIG, {"worker": 0, "workers": 2}))
 
 
-ROUNDS = """
-stages:
-  first:
-    foreach:
-      one: {data: data/rounds/one, results: data/results/rounds/one, before: conf}
-      two: {data: data, results: data/results, before: data/rounds/one}
-    do:
-      cmd: python pipelines/first.py -cn resolved round=${key}
-      deps: [pipelines/first.py, "${item.before}"]
-      params: [seed, graph, first, "rounds.${key}.first"]
-      outs:
-        - "${item.data}/first.txt"
-        - "${item.results}/first.yaml"
-      metrics: ["${item.results}/first/metrics.json"]
-"""
-
-
-def test_a_round_goes_on_from_the_data_of_the_one_before(start, project: Path, store_root: Path):
-    """One function, with the settings and the folders of the round that is asked for."""
-    (project / "dvc.yaml").write_text(ROUNDS)
-
-    def first(stage: Stage) -> None:
-        before = stage.before
-        earlier = "" if before is None else stage.input(f"{before}/first.txt").read_text()
-        stage.output(f"{stage.data}/first.txt").write_text(f"{earlier}{stage.settings['first']['size']} ")
-        stage.summary.write_text("size: 1")
-        stage.metrics.write_text("{}")
-
-    for name in ("one", "two"):
-        rounds = {"one": {"first": {"size": 1}}, "two": {"first": {}}}
-        start(first, OmegaConf.merge(CONFIG, {"round": name, "rounds": rounds}))
-    assert (project / "data/rounds/one/first.txt").read_text() == "1 "
-    assert (project / "data/first.txt").read_text() == "1 3 "
-    assert (project / "data/results/rounds/one/first/metrics.json").exists()
-    assert (project / "data/results/first/metrics.json").exists()
-    assert (project / "data/results/rounds/one/first.yaml").exists()
-    assert (project / "data/results/first.yaml").exists()
-    names = {run.info.run_name for run in open_store(store_root).client.search_runs(["1"])}
-    assert names == {"first@one/small/7", "first@two/small/7"}
-
-
 SECOND_GRAPH = {"second_graph": {"kind": "zoo", "name": "large", "path": "conf/graph/large.yaml"}}
 TWO_GRAPHS = OmegaConf.merge(CONFIG, SECOND_GRAPH)
 

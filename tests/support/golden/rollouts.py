@@ -10,18 +10,17 @@ from tempfile import TemporaryDirectory
 
 from rlflow import zoo
 from rlflow.agents.collection import Collection, CollectionConfig, collect
+from rlflow.agents.match_level.guide import shipped
 from rlflow.agents.match_level.lessons import Expert, Lesson, Start, Taught, teach
+from rlflow.agents.match_level.match_level_process import experts_choice
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
-from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
 from rlflow.representation import token_archive
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.rollouts import Episode
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
-from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.search.greedy import Greedy
 from support.golden.digests import Value, digest, trajectory
 from support.golden.entries import Compute
 from support.token_worlds import FEW, small_graph, small_process, small_token_rollouts
@@ -41,7 +40,7 @@ def entries() -> Mapping[str, Compute]:
     """Return the rollouts."""
     return {
         "match level": lambda: _of_tokens(small_token_rollouts()),
-        "match level, on a policy's ways": _on_ways,
+        "match level, led by an expert": _of_an_expert,
         "match level, a lesson": _lesson,
         "graph level": _pooled,
     }
@@ -60,12 +59,10 @@ def pooled() -> Collection:
     return collect(pooled_env(), POOLED, seed=0)
 
 
-def _on_ways() -> Value:
-    """Collect episodes that begin on the way of a greedy search, as a second round's begin on those of a policy."""
-    process = small_process()
-    greedy = Greedy(LIBRARY, Rewriter(LIBRARY.rules), AnalyticCost())
-    way = greedy.optimise(small_graph(), Budget(rewrites=100)).trajectory
-    found = collect_tokens(process, "bert", FEW, seed=1, library_hash=LIBRARY.hash, trajectories=[way])
+def _of_an_expert() -> Value:
+    """Collect episodes that begin on the way of the policy that ships, and are led by it."""
+    process, expert = small_process(), experts_choice(shipped().model)
+    found = collect_tokens(process, "bert", FEW, seed=1, library_hash=LIBRARY.hash, expert=expert)
     return {**_of_tokens(found.rollouts), "evaluations": found.rewrites}
 
 

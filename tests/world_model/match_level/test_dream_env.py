@@ -109,7 +109,7 @@ def test_rewards_add_up_to_the_drop_of_the_cost():
 
 
 def test_an_observation_shows_every_kind_that_is_there_and_nothing_of_the_others():
-    """Before and after rewrites of a class: embedding, expert's logit, scaled saving, log count, nearness; then the scaled gain."""
+    """Before and after rewrites of a class: embedding, logit, scaled saving, log count, nearness; at last the gain."""
     known = precomputed({A: [Set([Entry(D, 3)], taken=2)]}, [0.3, -0.1, 0.2, 1.0])
     env = dream(known, state([(A, 2), (B, 1)], PLACES, {(0, 1): 3}, unit=0.5), gone_at_0=0, pessimism=0.0)
     view = env.layout.split(torch.from_numpy(env.reset()))

@@ -28,7 +28,7 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
     Each saves what the best graph does that it met, which is what it would deliver.
     """
     settings, graph = stage.settings["controller"], graph_of(stage.settings["graph"])
-    model, rollouts = _model(stage), Rollouts.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
+    model, rollouts = _model(stage), Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
     player = alone(_search_of(stage, cost_model, model))
     whole = [episode for episode in rollouts.episodes if episode.cost[0] == ORIGINAL_PERCENT]
     return ControllerTrainer(
@@ -42,12 +42,12 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
 
 
 def policy(stage: Stage, cost_model: CostModel) -> GraphLevelSearch:
-    controller = Controller.load(stage.input(f"{stage.data}/policies/{stage.graph}"))
+    controller = Controller.load(stage.input(f"data/policies/{stage.graph}"))
     return _search_of(stage, cost_model, _model(stage))(controller)
 
 
 def _model(stage: Stage) -> GraphLevelModel:
-    return GraphLevelModel.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
+    return GraphLevelModel.load(stage.input(f"data/world_models/{stage.graph}"))
 
 
 def _search_of(stage: Stage, cost_model: CostModel, model: GraphLevelModel) -> Callable[[Controller], GraphLevelSearch]:

@@ -8,7 +8,7 @@ from tracking.factories import agent_rules, graph_of
 from tracking.share import Share
 from tracking.stage import Stage
 
-from experiment.formulations.episodes import OnEpisode, improvements, ways_before
+from experiment.formulations.episodes import OnEpisode, improvements
 from rlflow.agents.collection import Collection, CollectionConfig, collect
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
@@ -32,21 +32,15 @@ def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[st
         stopwatch.tick()
         on_episode(number, float(episode.reward.sum()), 100.0 - float(episode.cost[-1]))
 
-    earlier = Collection()
-    if stage.before is not None:
-        earlier = Collection.load(stage.input(f"{stage.before}/rollouts/{stage.graph}"), env)
-    known = len(earlier.episodes), earlier.matches_beyond_limit
     collection = collect(
         env,
         CollectionConfig(**settings["rollouts"]),
         seed=stage.seed,
-        before=earlier,
-        trajectories=ways_before(stage),
         checkpoint=stage.checkpoint / "episodes",
         on_episode=told,
     )
-    collection.save(stage.output(f"{stage.data}/rollouts/{stage.graph}"), env)
-    return _figures(collection, *known, env) | env.reward.figures() | {"wall_time_s": stopwatch.tick()}
+    collection.save(stage.output(f"data/rollouts/{stage.graph}"), env)
+    return _figures(collection, env) | env.reward.figures() | {"wall_time_s": stopwatch.tick()}
 
 
 def play(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> None:
@@ -57,9 +51,8 @@ def ways(stage: Stage) -> Iterable[Way]:
     return map(way_of, record.load(stage.input(f"data/rollouts/{stage.graph}") / "trajectories.jsonl"))
 
 
-def _figures(collection: Collection, known: int, known_beyond: int, env: SubstitutionEnv) -> dict[str, Any]:
-    """Return the figures of the new episodes; the first `known` are older, with `known_beyond` matches too many."""
-    episodes = collection.episodes[known:]
+def _figures(collection: Collection, env: SubstitutionEnv) -> dict[str, Any]:
+    episodes = collection.episodes
     applied = {int(rule) for episode in episodes for rule in episode.action[:, 0]} - {env.actions.terminate}
     available = np.max([episode.counts.max(axis=0) for episode in episodes], axis=0) > 0
     return {
@@ -70,7 +63,7 @@ def _figures(collection: Collection, known: int, known_beyond: int, env: Substit
         "truncated": sum(not episode.terminated[-1] for episode in episodes),
         "rules_available": int(available.sum()),
         "rules_applied": len(applied),
-        "matches_beyond_limit": collection.matches_beyond_limit - known_beyond,
+        "matches_beyond_limit": collection.matches_beyond_limit,
         **improvements(
             [float(episode.cost[0] - episode.cost[-1]) for episode in episodes],
             max(100.0 - float(episode.cost.min()) for episode in episodes),

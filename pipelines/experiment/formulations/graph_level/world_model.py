@@ -26,13 +26,13 @@ def config(stage: Stage) -> GraphLevelModelConfig:
 
 
 def rollouts(stage: Stage) -> Rollouts:
-    return Rollouts.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
+    return Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
 
 
 def fit(stage: Stage, rollouts: Rollouts, config: GraphLevelModelConfig, on_epoch: OnEpoch) -> GraphLevelModel:
     checkpoint = stage.checkpoint / "fit.pt"
     model = fit_world_model(rollouts, config, seed=stage.seed, checkpoint=checkpoint, on_epoch=on_epoch)
-    model.save(stage.output(f"{stage.data}/world_models/{stage.graph}"))
+    model.save(stage.output(f"data/world_models/{stage.graph}"))
     return model
 
 

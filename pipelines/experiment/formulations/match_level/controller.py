@@ -30,8 +30,8 @@ RANDOM_EPISODES = 4
 def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
     """A random agent is a controller that has learned nothing, is not greedy, and draws its actions."""
     settings, graph = stage.settings["controller"], graph_of(stage.settings["graph"])
-    world = FittedWorld.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
-    rollouts = token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
+    world = FittedWorld.load(stage.input(f"data/world_models/{stage.graph}"))
+    rollouts = token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
     dream = world.dream(rollouts, read_config(MatchLevelDreamConfig, settings["dream"]))
     config, rules = _config(settings), _rules(stage)
 
@@ -46,8 +46,8 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
 
 
 def policy(stage: Stage, cost_model: CostModel) -> MatchLevelSearch:
-    model = MatchLevelModel.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
-    controller = MatchLevelController.load(stage.input(f"{stage.data}/policies/{stage.graph}"))
+    model = MatchLevelModel.load(stage.input(f"data/world_models/{stage.graph}"))
+    controller = MatchLevelController.load(stage.input(f"data/policies/{stage.graph}"))
     return _search_of(stage, cost_model, model, _rules(stage))(controller)
 
 

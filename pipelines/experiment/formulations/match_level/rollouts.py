@@ -7,8 +7,8 @@ from tracking.factories import graph_of
 from tracking.share import Share
 from tracking.stage import Stage
 
-from experiment.formulations.episodes import OnEpisode, improvements, ways_before
-from rlflow.agents.match_level.guide import shipped
+from experiment.formulations.episodes import OnEpisode, improvements
+from experiment.formulations.match_level.pretrained import pretrained
 from rlflow.agents.match_level.match_level_process import experts_choice
 from rlflow.agents.token_collection import Collected, TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
@@ -16,16 +16,14 @@ from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
-from rlflow.representation.token_shards import merged
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.state_graph import Visit, Way
 
 
 def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[str, Any]:
-    found, before = _collected(stage, cost_model, on_episode, Share()), stage.before
-    earlier = [] if before is None else [token_archive.load(stage.input(f"{before}/rollouts/{stage.graph}"))]
-    token_archive.save(merged([*earlier, found.rollouts]), stage.output(f"{stage.data}/rollouts/{stage.graph}"))
+    found = _collected(stage, cost_model, on_episode, Share())
+    token_archive.save(found.rollouts, stage.output(f"data/rollouts/{stage.graph}"))
     return _figures(found.rollouts) | {"evaluations": found.rewrites, "wall_time_s": found.seconds}
 
 
@@ -53,9 +51,9 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
             "saves by price, and far fewer could be timed; choose world_model=graph_level with this reward, or compare "
             "rewards of a model-free agent on tokens by `make study NAME=reward_study`"
         )
-    settings, trajectories = stage.settings["rollouts"], ways_before(stage)
+    settings = stage.settings["rollouts"]
     config = TokenCollectionConfig(**settings | {"led": tuple(settings["led"])})
-    rules = library.load(stage.input("data/rules/library.jsonl"))
+    rules, model = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage)
     process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model)
 
     def told(number: int, episode: TokenEpisode) -> None:
@@ -67,8 +65,7 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
         config,
         seed=stage.seed,
         library_hash=rules.hash,
-        trajectories=trajectories,
-        expert=experts_choice(shipped().model),
+        expert=None if model is None else experts_choice(model),
         numbers=share.of(config.episodes),
         checkpoint=stage.checkpoint / "episodes",
         on_episode=told,

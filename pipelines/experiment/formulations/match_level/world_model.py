@@ -5,9 +5,9 @@ from typing import Any
 
 from tracking.stage import Stage
 
+from experiment.formulations.match_level.pretrained import pretrained
 from experiment.formulations.match_level.trust import figures
 from rlflow.agents.match_level.chain import FittedWorld
-from rlflow.agents.match_level.guide import shipped
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.world_model.epochs import OnEpoch
@@ -30,16 +30,15 @@ def config(stage: Stage) -> MatchLevelModelConfig:
 
 
 def rollouts(stage: Stage) -> TokenRollouts:
-    return token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
+    return token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
 
 
 def fit(stage: Stage, rollouts: TokenRollouts, config: MatchLevelModelConfig, on_epoch: OnEpoch) -> MatchLevelModel:
     """Write the birth sets, too, that the model dreams of."""
     checkpoint = stage.checkpoint / "fit.pt"
-    world = FittedWorld.fit(
-        rollouts, config, seed=stage.seed, begin=shipped().model, checkpoint=checkpoint, on_epoch=on_epoch
-    )
-    world.save(stage.output(f"{stage.data}/world_models/{stage.graph}"))
+    begin = pretrained(stage)
+    world = FittedWorld.fit(rollouts, config, seed=stage.seed, begin=begin, checkpoint=checkpoint, on_epoch=on_epoch)
+    world.save(stage.output(f"data/world_models/{stage.graph}"))
     return world.model
 
 

@@ -29,9 +29,9 @@ class TokenView(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenLayout:
-    """A flat observation of K classes: of each the embedding (W), the logit that an expert takes it and the saving, both
-    as V reads them, the number of matches apart, the nearness to the last rewrites; then the cost, as a loss or a gain
-    in units since the episode began. All float32.
+    """A flat observation of K classes: of each the embedding (W), the logit that an expert takes it and the saving as V
+    reads them, the number of matches apart, the nearness to the last rewrites; then the cost, as a loss or a gain in
+    units since the episode began. All float32.
     """
 
     max_kinds: int

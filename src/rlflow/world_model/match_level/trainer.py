@@ -67,6 +67,7 @@ class _Fit(TwoPartFit):
         self.model = MatchLevelModel(arguments)
         if begin is not None:
             begin.check_vocabulary(rollouts)
+            _check_sizes(begin.arguments.config, config)
             self.model.load_state_dict(begin.state_dict())
         self.training, self.held_out = split_episodes(rollouts.episodes, config.held_out_fraction, seed)
         if not any(episode.num_steps for episode in self.training):
@@ -91,6 +92,16 @@ class _Fit(TwoPartFit):
         if self.held_out:
             errors = relative_errors(self.model.encoder.eval().read(self.table), unseen(self.held_out, self.training))
             self.model.encoder.sigma_factor.mul_(calibration_factor(errors))  # that of `begin` is in the errors
+
+
+def _check_sizes(known: MatchLevelModelConfig, given: MatchLevelModelConfig) -> None:
+    """Raise `InputError` where a model has other sizes than the one that it is to go on from."""
+    for name in ("encoder_width", "encoder_layers", "metric_width", "survival_width"):
+        if (size := getattr(known, name)) != getattr(given, name):
+            raise InputError(
+                f"world model: {name} is {getattr(given, name)}, and {size} in the model that the fit goes on from: "
+                "give it that, or begin afresh"
+            )
 
 
 def _fingerprint(

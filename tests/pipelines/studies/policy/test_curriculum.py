@@ -12,7 +12,7 @@ from rlflow.errors import InputError
 SETTINGS: dict[str, Any] = {
     "seed": 7,
     "gain": {"discount": 0.5, "horizon": 3},
-    "play": {"episodes": 2, "steps": 4, "greedy": [0.5]},
+    "play": {"episodes": 2, "steps": 4, "led": [0.5]},
     "lesson": {"start": {}, "expert": {"method": "chains", "expansions": 9}, "cost": "analytic", "held_out": False},
     "lessons": {
         "bert": {
