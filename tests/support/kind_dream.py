@@ -51,8 +51,9 @@ class KindDream(DreamEnv):
         return {"pays": states["pays"], "left": states["left"] * (1 - taken)}, reward, action == KINDS
 
     def observe(self, states: States) -> np.ndarray:
-        """Embeddings (what it pays, 1), saving 0, the logarithm of 1 + the count, and no nearness."""
+        """Embeddings (what it pays, 1), logit and saving 0, the logarithm of 1 + the count, and no nearness."""
         left, pays = states["left"], states["pays"]
         none = torch.zeros_like(pays)
-        classes = torch.stack([pays, torch.ones_like(pays), none, torch.log1p(left), none], dim=-1) * left[..., None]
+        numbers = [pays, torch.ones_like(pays), none, none, torch.log1p(left), none]
+        classes = torch.stack(numbers, dim=-1) * left[..., None]
         return torch.cat([classes.flatten(1), torch.zeros(len(pays), 1)], dim=1).numpy()

@@ -11,15 +11,15 @@ LAYOUT = TokenLayout(3, EMBEDDING)
 
 def policy() -> LinearPointer:
     made = LinearPointer(EMBEDDING).requires_grad_(False)
-    made.kind.copy_(torch.tensor([1.0, -2.0, 3.0, 0.5, 0.1]))
-    made.context.copy_(torch.tensor([0.3, 0.2, -0.4, 0.0, 1.0, 2.0]))
+    made.kind.copy_(torch.tensor([1.0, -2.0, 0.7, 3.0, 0.5, 0.1]))
+    made.context.copy_(torch.tensor([0.3, 0.2, 0.9, -0.4, 0.0, 1.0, 2.0]))
     made.bias.fill_(-0.7)
     return made
 
 
 def observation() -> torch.Tensor:
     """Three places, the second one empty."""
-    classes = torch.tensor([[0.5, 0.1, 1.0, 0.7, 0.0], [0.0] * 5, [-0.2, 0.3, 0.4, 1.1, 1.0]])
+    classes = torch.tensor([[0.5, 0.1, -0.6, 1.0, 0.7, 0.0], [0.0] * 6, [-0.2, 0.3, 0.8, 0.4, 1.1, 1.0]])
     return torch.cat([classes.flatten(), torch.tensor([0.25])])[None]
 
 

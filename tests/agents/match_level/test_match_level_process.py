@@ -32,7 +32,7 @@ def test_it_is_the_dream_s_view_of_the_states_of_an_episode() -> None:
     for place, state in enumerate(episode.states[:-1]):
         share = torch.ones(len(bank.tokens))
         share[torch.from_numpy(state.token)] = torch.from_numpy(state.apart / state.count).float()
-        looks = layout.looks(reading.embedding, reading.saving, share)
+        looks = layout.looks(reading, share)
         view, choices = (
             layout.split(layout.flatten(dreamt.rows(torch.tensor([place])), looks)[0]),
             seen.choices(observed[place]),

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 import yaml
 from experiment.formulations.controllers import CONTROLLERS, controller_of
+from experiment.formulations.match_level.pretrained import pretrained
 from experiment.formulations.rollouts import ROLLOUTS, rollouts_of
 from experiment.formulations.world_models import WORLD_MODELS, world_model_of
+
+from rlflow.agents.match_level.guide import shipped
+from rlflow.errors import InputError
 
 PARTS = {rollouts_of: ROLLOUTS, world_model_of: WORLD_MODELS, controller_of: CONTROLLERS}
 
@@ -26,3 +30,12 @@ def test_curves_that_are_drawn_are_kept(name: str) -> None:
     world_model = WORLD_MODELS[name]
     assert 1 < len(world_model.DRAWN) < len(world_model.CURVES)
     assert set(world_model.DRAWN) <= world_model.CURVES.keys()
+
+
+def test_v_goes_on_from_the_policy_that_ships_or_from_nothing() -> None:
+    assert pretrained({"pretrained": None}) is None
+    model = pretrained({"pretrained": "shipped"})
+    assert model is not None
+    assert model.state_dict().keys() == shipped().model.state_dict().keys()
+    with pytest.raises(InputError, match="pretrained=other: choose shipped, or null"):
+        pretrained({"pretrained": "other"})

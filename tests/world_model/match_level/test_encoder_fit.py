@@ -11,9 +11,9 @@ from support.written_episodes import SAVED, A, B, C, D, written_episode
 
 from rlflow.representation.edit_graph import ADDED, REMOVED
 from rlflow.representation.token_rollouts import Demonstration, TokenRollouts
-from rlflow.world_model.match_level.encoder_fit import TokenEncoderFit, edit_operators, token_labels
+from rlflow.world_model.match_level.encoder_fit import TokenEncoderFit, edit_operators, remembered, token_labels
 from rlflow.world_model.match_level.token_batch import TokenTable
-from rlflow.world_model.match_level.token_encoder import TokenEncoder
+from rlflow.world_model.match_level.token_encoder import TokenEncoder, TokenReading
 
 OPERATORS = np.arange(8).reshape(4, 2)
 """Of four tokens: how many nodes each removes and adds of the only operator."""
@@ -60,6 +60,30 @@ def test_what_an_expert_wants_in_closed_form():
     assert labels.taken_weight.tolist() == pytest.approx([wanted, 0.25, 0.5])
     assert labels.gain.tolist() == pytest.approx([np.log(4), 0, 0])
     assert labels.gain_weight.tolist() == pytest.approx([wanted, 0, 0])
+
+
+def test_what_v_told_of_experts_stands_in_where_none_is_shown():
+    """The expert shows A, B and C, not D, which comes once; it weighs as much as the others do on average."""
+    taken = (np.array([1, 0], np.float32), np.array([0, 0], np.float32))
+    gain = (np.array([6, 0], np.float32), np.array([0, 0], np.float32))
+    shown = replace(written_episode([A, C], [A], unit_percent=2.0), demonstration=Demonstration(taken, gain))
+    labels = token_labels([shown, written_episode([D], [D])], OPERATORS)
+    told = torch.arange(4.0)
+    before = TokenReading(torch.zeros(4, 2), told, told, taken=told - 2.0, gain=told + 0.5)
+    found = remembered(labels, before)
+    known, new = labels.place != D, labels.place == D
+    for column, value in vars(labels).items():
+        assert (np.asarray(getattr(found, column))[known] == np.asarray(value)[known]).all(), column
+    probability = 1 / (1 + np.exp(-1.0))
+    weight = labels.taken_weight[known].mean().item()
+    assert weight > 0
+    assert found.taken[new].tolist() == pytest.approx([probability])
+    assert found.taken_weight[new].tolist() == pytest.approx([weight])
+    assert found.gain[new].tolist() == [3.5]
+    assert found.gain_weight[new].tolist() == pytest.approx([weight * probability])
+
+    alone = remembered(token_labels([written_episode([D], [D])], OPERATORS), before)
+    assert (alone.taken_weight.tolist(), alone.gain_weight.tolist()) == ([1.0], pytest.approx([probability]))
 
 
 def test_operators_of_an_edit():

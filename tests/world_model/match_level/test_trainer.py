@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from support.resumable import demonstrated
 from support.token_worlds import SMALL
 
 from rlflow.errors import InputError
-from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.representation.token_rollouts import Demonstration, TokenRollouts
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.match_level.diagnostics import by_rule, rule_means, saving_report, savings
 from rlflow.world_model.match_level.model import MatchLevelModel
@@ -70,3 +71,34 @@ def test_a_model_can_be_fitted_without_held_out_episodes(token_rollouts: TokenRo
     """Its sigmas are left as they are."""
     config = replace(SMALL, encoder_epochs=1, epochs=1, held_out_fraction=0.0)
     assert fit_token_model(token_rollouts, config, seed=0).encoder.sigma_factor == 1
+
+
+def thrifty(rollouts: TokenRollouts) -> TokenRollouts:
+    """The same with an expert who takes what saves anything."""
+    told = [
+        Demonstration(
+            tuple((state.saving > 0).astype(np.float32) for state in episode.states),
+            tuple(state.saving.clip(0) for state in episode.states),
+        )
+        for episode in rollouts.episodes
+    ]
+    episodes = zip(rollouts.episodes, told, strict=True)
+    return replace(rollouts, episodes=tuple(replace(one, demonstration=shown) for one, shown in episodes))
+
+
+def test_a_fit_goes_on_from_another_and_remembers_what_it_told_of_experts(token_rollouts: TokenRollouts):
+    """The rollouts show no expert: afresh, nothing is learned of any, and without a step all stays as it is."""
+    expert = fit_token_model(thrifty(token_rollouts), replace(SMALL, encoder_epochs=20), seed=0)
+    nothing = replace(SMALL, encoder_epochs=0, epochs=0, held_out_fraction=0.0)
+    assert_same(fit_token_model(token_rollouts, nothing, seed=1, begin=expert), expert)
+    later = fit_token_model(token_rollouts, replace(SMALL, encoder_epochs=10), seed=1, begin=expert)
+    told, again = expert.read(token_rollouts).taken, later.read(token_rollouts).taken
+    assert told.std() > 0.5, "else there is nothing to remember"
+    assert torch.corrcoef(torch.stack([told, again]))[0, 1] > 0.9
+    assert not torch.equal(later.encoder.saving[0].weight, expert.encoder.saving[0].weight)
+
+
+def test_a_fit_does_not_go_on_from_a_model_of_another_size(token_rollouts: TokenRollouts, token_model: MatchLevelModel):
+    wider = replace(SMALL, encoder_width=SMALL.encoder_width + 1)
+    with pytest.raises(InputError, match=r"encoder_width is 13, and 12 in the model that the fit goes on from"):
+        fit_token_model(token_rollouts, wider, seed=0, begin=token_model)

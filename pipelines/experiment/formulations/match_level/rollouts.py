@@ -53,7 +53,7 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
         )
     settings = stage.settings["rollouts"]
     config = TokenCollectionConfig(**settings | {"led": tuple(settings["led"])})
-    rules, model = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage)
+    rules, model = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage.settings)
     process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model)
 
     def told(number: int, episode: TokenEpisode) -> None:
