@@ -53,13 +53,12 @@ def evaluate(stage: Stage) -> None:
     metrics = {graph: each.rows for graph, each in found.items()}
     applied = {graph: _applied(each.outcomes) for graph, each in found.items()}
     states = {graph: each.states for graph, each in found.items()}
-    starts = {graph: next(iter(each.outcomes.values())).result.trajectory.start_hash for graph, each in found.items()}
     save_prices(cost_model, stage.output("data/prices/evaluate.json"))
 
     write_results(stage.metrics, Evaluate, metrics)
     write_summary(stage.summary, of_evaluation(metrics))
     write_results(stage.output(f"{RESULTS}/rules_applied.json"), RulesApplied, applied)
-    overlaps = {graph: overlap(visited, starts[graph]) for graph, visited in states.items()}
+    overlaps = {graph: overlap(visited) for graph, visited in states.items()}
     write_results(stage.output(f"{RESULTS}/states.json"), States, overlaps)
     for graph, visited in states.items():
         nx.write_graphml(visited, stage.output(f"data/states/{graph}.graphml"))
@@ -71,7 +70,7 @@ def evaluate(stage: Stage) -> None:
     pictures = {
         "latency_ratios.png": figures.latency_ratios(metrics),
         "rules_applied.png": figures.rule_heat_map(named, "rlflow"),
-        "states.png": figures.visited_states(states, starts),
+        "states.png": figures.visited_states(states),
     }
     for name, picture in pictures.items():
         save(picture, stage.output(f"{RESULTS}/{name}"))

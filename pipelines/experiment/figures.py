@@ -20,7 +20,7 @@ from experiment.tables import Metrics, methods_of
 from rlflow.extras import needs
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import NOISE
-from rlflow.trajectory.state_graph import rewrites_from, sources_of
+from rlflow.trajectory.state_graph import rewrites_to, sources_of
 
 with needs("plots", "a picture"):
     from matplotlib import colormaps
@@ -209,7 +209,7 @@ def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], 
     return figure
 
 
-def visited_states(graphs: Mapping[str, nx.DiGraph], starts: Mapping[str, str]) -> Figure:
+def visited_states(graphs: Mapping[str, nx.DiGraph]) -> Figure:
     """Draw the states that were visited, one panel a graph: how far each is from the start, and what it saves.
 
     A state has the colour of the last of its sources, so that the methods' ways show above the rollouts.
@@ -219,7 +219,7 @@ def visited_states(graphs: Mapping[str, nx.DiGraph], starts: Mapping[str, str]) 
     sources = list(dict.fromkeys(source for states in graphs.values() for source in sources_of(states)))
     colours = dict(zip(sources, cycle(_STRONG_FIRST), strict=False))
     for axes, (name, states) in zip(panels, graphs.items(), strict=True):
-        _states(axes, states, rewrites_from(states, starts[name]), colours)
+        _states(axes, states, rewrites_to(states), colours)
         axes.set(title=name, xlabel="fewest rewrites from the start", ylabel="saved, %")
     handles = [Line2D([], [], color=colour, marker=".", linestyle="", label=name) for name, colour in colours.items()]
     figure.legend(handles=handles, loc="outside right upper", fontsize="small")
@@ -286,8 +286,8 @@ def _states(
     axes.add_collection(lines)
     shown = sorted(at, key=lambda state: [*colours].index(states.nodes[state]["sources"].split(",")[-1]))
     colour = [colours[states.nodes[state]["sources"].split(",")[-1]] for state in shown]
-    rewrites_from_start, saved = zip(*(at[state] for state in shown), strict=True)
-    axes.scatter(rewrites_from_start, saved, s=4, c=colour)
+    rewrites_to_start, saved = zip(*(at[state] for state in shown), strict=True)
+    axes.scatter(rewrites_to_start, saved, s=4, c=colour)
 
 
 def _saving_line(axes: Axes, row: Mapping[str, Any], colour: str) -> None:

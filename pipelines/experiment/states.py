@@ -2,7 +2,7 @@
 
 states = visited_states(stage, outcomes)
 nx.write_graphml(states, path)
-overlap(states, start)                  the figures: schema `StateGraph`
+overlap(states)                         the figures: schema `StateGraph`
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from experiment.documents import SourceStates, StateGraph
 from experiment.formulations.rollouts import rollouts_of
 from rlflow.errors import InputError
 from rlflow.trajectory import record
-from rlflow.trajectory.state_graph import best_of, rewrites_from, sources_of, state_graph, states_of, way_of
+from rlflow.trajectory.state_graph import best_of, rewrites_to, sources_of, state_graph, states_of, way_of
 
 ROLLOUTS, POLICY = "rollouts", "policy"
 
@@ -31,13 +31,15 @@ def visited_states(stage: Stage, outcomes: Mapping[str, Outcome]) -> nx.DiGraph:
         raise InputError(
             f"no method can be called {' or '.join(sorted(taken))}: the experiment has states of that name"
         )
-    return state_graph(own | {name: [way_of(outcome.result.trajectory)] for name, outcome in outcomes.items()})
+    ways = {name: way_of(outcome.result.trajectory) for name, outcome in outcomes.items()}
+    start, *_ = next(iter(ways.values()))
+    return state_graph(start.hash, own | {name: [way] for name, way in ways.items()})
 
 
-def overlap(states: nx.DiGraph, start: str) -> StateGraph:
+def overlap(states: nx.DiGraph) -> StateGraph:
     """Return which states sources share, and how few rewrites of any source lead to the best of each."""
     visited = {source: states_of(states, source) for source in sources_of(states)}
-    rewrites = rewrites_from(states, start)
+    rewrites = rewrites_to(states)
     found = {}
     for source, own in visited.items():
         best = best_of(states, own)

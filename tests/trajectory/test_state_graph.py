@@ -9,7 +9,7 @@ from rlflow.trajectory.state_graph import (
     Visit,
     Way,
     best_of,
-    rewrites_from,
+    rewrites_to,
     sources_of,
     state_graph,
     states_of,
@@ -26,7 +26,8 @@ def way(*states: str) -> Way:
 @pytest.fixture
 def states() -> nx.DiGraph:
     """One source goes by a, another by b; both meet at ab, from where the first went back and the second on."""
-    return state_graph({"one": [way("start", "a", "ab", "a")], "other": [way("start", "b", "ab"), way("ab", "abc")]})
+    walked = {"one": [way("start", "a", "ab", "a")], "other": [way("start", "b", "ab"), way("ab", "abc")]}
+    return state_graph("start", walked)
 
 
 def test_a_state_that_two_sources_visit_is_one_node(states: nx.DiGraph) -> None:
@@ -48,24 +49,24 @@ def test_the_best_state_is_reached_by_pieces_of_several_ways(states: nx.DiGraph)
     """No way leads from the start to abc as a whole: one ends before it, another begins there."""
     assert best_of(states, states_of(states, "other")) == "abc"
     assert best_of(states, states_of(states, "one")) == "ab"
-    assert rewrites_from(states, "start") == {"start": 0, "a": 1, "b": 1, "ab": 2, "abc": 3}
-    assert "start" not in rewrites_from(states, "abc")
+    assert rewrites_to(states) == {"start": 0, "a": 1, "b": 1, "ab": 2, "abc": 3}
+    assert "start" not in rewrites_to(state_graph("abc", {"other": [way("start", "abc")]}))
 
 
 def test_an_edge_may_be_several_rewrites() -> None:
     """Three at once lead further than two, one by one."""
     short, long = [Visit("x", 0.0), Visit("y", 1.0, rewrites=3)], [Visit(state, 1.0) for state in ("x", "z", "y")]
-    assert rewrites_from(state_graph({"one": [short]}), "x")["y"] == 3
-    assert rewrites_from(state_graph({"one": [short], "other": [long]}), "x")["y"] == 2
+    assert rewrites_to(state_graph("x", {"one": [short]}))["y"] == 3
+    assert rewrites_to(state_graph("x", {"one": [short], "other": [long]}))["y"] == 2
 
 
 def test_a_comma_in_a_name_is_refused() -> None:
     with pytest.raises(InputError, match="separated by commas: a,b"):
-        state_graph({"a,b": []})
+        state_graph("a", {"a,b": []})
 
 
 def test_of_states_that_save_the_same_the_first_is_the_best() -> None:
-    same = state_graph({"one": [[Visit("x", 1.0), Visit("y", 1.0)]]})
+    same = state_graph("x", {"one": [[Visit("x", 1.0), Visit("y", 1.0)]]})
     assert best_of(same, same) == "x"
 
 

@@ -1,8 +1,8 @@
 """The states that searches, policies and rollouts visit, as one graph: which they share, and how near the best one is.
 
-    states = state_graph({"rollouts": [way, ...], "greedy": [way]})      a `networkx.DiGraph`
+    states = state_graph(start, {"rollouts": [way, ...], "greedy": [way]})      a `networkx.DiGraph`
     best = best_of(states, states_of(states, "greedy"))
-    rewrites_from(states, start)[best]                                   the fewest that lead there, of any source
+    rewrites_to(states)[best]                                the fewest that lead there from the start, of any source
 
 A node is the structural hash of a graph, an edge a rewrite, or several of which the graphs between were not kept. So
 two ways that make the same rewrites in another order meet again, and a way that was never walked as a whole can be put
@@ -48,15 +48,15 @@ def way_of(trajectory: Trajectory) -> Way:
     return [Visit(trajectory.start_hash, 0.0), *steps]
 
 
-def state_graph(ways: Mapping[str, Iterable[Way]]) -> nx.DiGraph:
-    """Return the graph of all states on the ways of some sources.
+def state_graph(start: str, ways: Mapping[str, Iterable[Way]]) -> nx.DiGraph:
+    """Return the graph of all states on the ways of some sources, with the hash of the original as its `start`.
 
     A node has `saved_percent` and `sources`, names in their order with commas between; an edge has the `rule` and the
     number of `rewrites` that were first seen between its ends, and `sources`. `InputError` for a name with a comma.
     """
     if any("," in source for source in ways):
         raise InputError(f"the names of sources are separated by commas: {', '.join(ways)}")
-    states = nx.DiGraph()
+    states = nx.DiGraph(start=start)
     for source, walked in ways.items():
         for way in walked:
             for visit in way:
@@ -86,9 +86,9 @@ def best_of(states: nx.DiGraph, among: Iterable[str]) -> str:
     return max((s for s in states if s in chosen), key=lambda state: states.nodes[state]["saved_percent"])
 
 
-def rewrites_from(states: nx.DiGraph, start: str) -> dict[str, int]:
-    """Return the fewest rewrites that lead from a state to each that can be reached from it."""
-    return dict(nx.single_source_dijkstra_path_length(states, start, weight="rewrites"))
+def rewrites_to(states: nx.DiGraph) -> dict[str, int]:
+    """Return the fewest rewrites that lead from the start to each state that can be reached from it."""
+    return dict(nx.single_source_dijkstra_path_length(states, states.graph["start"], weight="rewrites"))
 
 
 def _add_source(attributes: dict[str, str], source: str) -> None:

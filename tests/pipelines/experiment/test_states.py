@@ -19,7 +19,7 @@ def test_sources_are_compared_state_by_state():
     """The rollouts begin where the policy has led, so that their best state is three rewrites from the start; one of
     their states cannot be reached by any of these ways.
     """
-    found = overlap(state_graph(WALKED), "start")
+    found = overlap(state_graph("start", WALKED))
     assert (found.states, found.edges) == (5, 3)
     rollouts, policy, greedy = (found.sources[name] for name in ("rollouts", "policy", "greedy"))
     assert (rollouts.states, rollouts.alone, rollouts.best_saved_percent, rollouts.rewrites_to_best) == (3, 2, 7.0, 3)
@@ -27,18 +27,18 @@ def test_sources_are_compared_state_by_state():
     assert (greedy.states, greedy.alone, greedy.best_saved_percent, greedy.rewrites_to_best) == (1, 0, 0.0, 0)
     assert rollouts.shared == {"policy": 1, "greedy": 0}
     assert policy.shared == {"rollouts": 1, "greedy": 1}
-    assert overlap(state_graph({"rollouts": WALKED["rollouts"]}), "ab").sources["rollouts"].rewrites_to_best == 1
+    alone = overlap(state_graph("ab", {"rollouts": WALKED["rollouts"]}))
+    assert alone.sources["rollouts"].rewrites_to_best == 1
 
 
 def test_the_best_state_may_be_out_of_reach():
-    found = overlap(state_graph({"greedy": [way("start")], "rollouts": [way("abc")]}), "start")
+    found = overlap(state_graph("start", {"greedy": [way("start")], "rollouts": [way("abc")]}))
     assert found.sources["rollouts"].rewrites_to_best is None
 
 
 def test_the_picture_shows_each_state_that_can_be_reached_and_each_rewrite():
     """One panel a graph; the methods' states are drawn over those of the rollouts."""
-    states = state_graph(WALKED)
-    figure = visited_states({"one": states, "two": states}, {"one": "start", "two": "ab"})
+    figure = visited_states({"one": state_graph("start", WALKED), "two": state_graph("ab", WALKED)})
     for axes, start, expected in (
         (figure.axes[0], "start", {(0, 0.0), (1, -1.0), (2, 3.0), (3, 7.0)}),
         (figure.axes[1], "ab", {(0, 3.0), (1, 7.0)}),
