@@ -11,9 +11,9 @@ from rlflow.agents.match_level.guided_chains import ChainConfig
 from rlflow.agents.match_level.lesson_files import LessonRecord, read, read_records
 from rlflow.agents.match_level.rule_means import RuleMeans
 from rlflow.cli.progress import progress_bar
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.match_level.trainer import fit_token_model
-from rlflow.world_model.settings import read_config
 from studies.policy.curriculum import units
 from studies.program import open_study, options_of, study_program
 

@@ -17,10 +17,10 @@ from rlflow.agents.match_level.scorers import EncoderScorer, Scorer
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.replay import replay
-from rlflow.world_model.match_level.token_batch import TokenTable
 from rlflow.world_model.match_level.trainer import fit_token_model
 
 RULES = rules_astray()

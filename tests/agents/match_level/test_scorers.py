@@ -8,9 +8,9 @@ from support.taught import taught_by
 
 from rlflow.agents.match_level import scorers
 from rlflow.agents.match_level.scorers import EncoderScorer, token_states
+from rlflow.representation.token_batch import TokenTable
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.world_model.match_level.model import MatchLevelModel
-from rlflow.world_model.match_level.token_batch import TokenTable
 
 REWRITER = SharingRewriter(rules_astray().rules)
 

@@ -26,9 +26,9 @@ from rlflow.errors import InputError
 from rlflow.git_lfs import require_content
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.settings import read_config
 from rlflow.world_model.bundle import Bundle
 from rlflow.world_model.match_level.model import MatchLevelModel
-from rlflow.world_model.settings import read_config
 
 FILE = "policy.json"
 SHIPPED = "rlflow.agents.shipped"

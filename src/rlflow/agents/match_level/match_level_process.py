@@ -20,12 +20,12 @@ from torch import Tensor
 from rlflow.environments.process import Process, ProcessState
 from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.match_token import MatchToken
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_rollouts import FAR_AWAY, nearness_after
 from rlflow.rules.matching.rewriter import Location
 from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.observation import TokenLayout
-from rlflow.world_model.match_level.token_batch import TokenTable
 
 
 class ClassesSeen(NamedTuple):

@@ -27,17 +27,17 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.state_tokens import StateTokens
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_distances import MatchDistances
 from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.delta_bank import DeltaBank
 from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.planning import PlanConfig, best_returns
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
-from rlflow.world_model.match_level.token_batch import TokenTable
-from rlflow.world_model.settings import read_config
 
 _MAX_REMEMBERED = 50_000  # tokens beside those of the birth sets
 _ROWS_AT_ONCE = 256  # chains that are imagined at once

@@ -15,11 +15,11 @@ from rlflow.ir.graph import Graph
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.price_profile import PriceProfile
 from rlflow.representation.state_tokens import StateTokens
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.tokeniser import Tokeniser
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.world_model.match_level.model import MatchLevelModel
-from rlflow.world_model.match_level.token_batch import TokenTable
 
 _MAX_REMEMBERED = 100_000
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from rlflow.nn.message_passing import MessagePassing, scatter_sum
 from rlflow.nn.mlp import mlp
 from rlflow.representation.edit_graph import ADDED, FAR
-from rlflow.world_model.match_level.token_batch import TokenBatch, TokenTable
+from rlflow.representation.token_batch import TokenBatch, TokenTable
 
 _LARGEST_CORRECTION = 6.0  # e^6: a price may be wrong by a factor of 400
 _LARGEST_SAVING = 14.0  # asinh of 600,000 units
@@ -63,8 +63,9 @@ class TokenEncoder(nn.Module):
         self.worth = mlp([width + 1, width, 2])
         self.register_buffer("sigma_factor", torch.ones(()))
 
-    def forward(self, batch: TokenBatch) -> TokenReading:
+    def forward(self, arrays: TokenBatch[np.ndarray]) -> TokenReading:
         """Read T tokens."""
+        batch = arrays.mapped(torch.from_numpy)
         nodes = self.operator(batch.op) + self.role(batch.role) + self.features(batch.features)
         into, out_of = torch.stack([batch.receiver, batch.sender]), torch.stack([batch.sender, batch.receiver])
         for block in self.blocks:
@@ -81,7 +82,7 @@ class TokenEncoder(nn.Module):
         taken, gain = self.worth(told).unbind(dim=-1)
         return TokenReading(embedding, saving, sigma, taken, nn.functional.softplus(gain))
 
-    def _known_saving(self, batch: TokenBatch, nodes: Tensor) -> Tensor:
+    def _known_saving(self, batch: TokenBatch[Tensor], nodes: Tensor) -> Tensor:
         """The saving that the prices of removed and added nodes tell, corrected node by node; (T,) in units."""
         has_twin = batch.twin >= 0
         before = torch.where(has_twin[:, None], nodes[batch.twin.clamp_min(0)], 0.0)
