@@ -23,8 +23,8 @@ from rlflow.nn.mlp import mlp
 from rlflow.representation.edit_graph import ADDED, FAR
 from rlflow.representation.token_batch import TokenBatch, TokenTable
 
-_LARGEST_CORRECTION = 6.0  # e^6: a price may be wrong by a factor of 400
-_LARGEST_SAVING = 14.0  # asinh of 600,000 units
+LARGEST_CORRECTION = 6.0  # e^6: a price may be wrong by a factor of 400
+LARGEST_SAVING = 14.0  # asinh of 600,000 units
 
 
 class TokenReading(NamedTuple):
@@ -77,7 +77,7 @@ class TokenEncoder(nn.Module):
         known = torch.asinh(self._known_saving(batch, nodes))
         told = torch.cat([embedding, known[:, None]], dim=-1)
         correction, log_sigma = self.saving(told).unbind(dim=-1)
-        saving = (known + correction).clamp(-_LARGEST_SAVING, _LARGEST_SAVING)
+        saving = (known + correction).clamp(-LARGEST_SAVING, LARGEST_SAVING)
         sigma = self.sigma_factor * log_sigma.clamp(-5.0, 2.0).exp()
         taken, gain = self.worth(told).unbind(dim=-1)
         return TokenReading(embedding, saving, sigma, taken, nn.functional.softplus(gain))
@@ -87,7 +87,7 @@ class TokenEncoder(nn.Module):
         has_twin = batch.twin >= 0
         before = torch.where(has_twin[:, None], nodes[batch.twin.clamp_min(0)], 0.0)
         correction = self.correction(torch.cat([nodes, nodes - before], dim=-1)).squeeze(-1)
-        price = batch.price * correction.clamp(-_LARGEST_CORRECTION, _LARGEST_CORRECTION).exp()
+        price = batch.price * correction.clamp(-LARGEST_CORRECTION, LARGEST_CORRECTION).exp()
         signed = torch.where(batch.is_after, -price, price) * (batch.role <= ADDED)
         return scatter_sum(signed[:, None], batch.token, batch.num_tokens).squeeze(-1)
 
