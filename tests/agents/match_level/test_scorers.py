@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from support.detours import COST, INTO, OUT, detour_process, detours, rules_astray, walked
+from support.readers import reader_of
 from support.taught import taught_by
 
 from rlflow.agents.match_level import scorers
@@ -21,7 +22,7 @@ def taught() -> MatchLevelModel:
 
 
 def judge(model: MatchLevelModel, places: int = 2) -> EncoderScorer:
-    return EncoderScorer(model, detours(places), REWRITER, COST)
+    return EncoderScorer(reader_of(model), detours(places), REWRITER, COST)
 
 
 def test_the_expert_s_rewrites_are_told_from_the_others(taught: MatchLevelModel):
@@ -78,5 +79,5 @@ def test_a_graph_without_matches_is_no_trouble(taught: MatchLevelModel):
     rules = rules_astray()
     graph = detours(1)
     only = SharingRewriter(rules.select([rules.get(INTO).id]).rules)
-    scores = EncoderScorer(taught, graph, only, COST).of(graph)
+    scores = EncoderScorer(reader_of(taught), graph, only, COST).of(graph)
     assert scores.taken.shape == scores.gain.shape == (0,)

@@ -20,7 +20,7 @@ from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.rewriter import Rewriter
 
 _MAX_REMEMBERED = 100_000
-_DECIMALS = 3  # of logits and logarithms
+_DECIMALS = 4  # of logits and logarithms
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,8 @@ def token_states(
 class EncoderScorer:
     """Reads matches of the graphs of one optimisation, which begins at `start`.
 
-    Readings are rounded to thousandths. That is far below what V's errors are, and a hundred times what two processors,
-    ONNX Runtime and PyTorch, or tokens read alone and beside others differ by: matches that V holds for equal are equal
-    wherever they are read, and so in the same order.
+    Readings are rounded to ten-thousandths, far below V's errors and several times what ONNX Runtime and PyTorch differ
+    by where they differ most: matches that V holds for equal are equal on every processor, and so in one order.
     """
 
     def __init__(self, reader: TokenReader, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> None:
