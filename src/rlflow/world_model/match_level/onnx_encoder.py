@@ -124,7 +124,7 @@ class _EncoderNetwork(Network):
         return self.add("LayerNormalization", rows, *_weights(layer), epsilon=layer.eps)
 
     def _softplus(self, values: str) -> str:
-        """By way of doubles: of floats, ONNX Runtime rounds the last ones of an array otherwise than the others."""
+        """Compute it in doubles: the last floats of an array ONNX Runtime rounds otherwise than the others."""
         return self._cast(self.add("Softplus", self._cast(values, np.float64)), np.float32)
 
     def _clipped(self, values: str, most: float) -> str:
