@@ -133,6 +133,7 @@ def test_networks_of_another_policy_are_refused(policy: TaughtGuide, tmp_path: P
     ("change", "message"),
     [
         ({"version": 99}, "of version 99, here 3: make it again with `make study NAME=policy`"),
+        ({"version": 2}, "of version 2, here 3: make it again with `make study NAME=policy`, or `rlflow train`"),
         ({"chains": {"depth": 1}}, "unknown setting depth"),
         ({"chains": None}, "make it with `make study NAME=policy`"),
     ],

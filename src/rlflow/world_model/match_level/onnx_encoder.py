@@ -24,7 +24,7 @@ from rlflow.representation.edit_graph import ADDED
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.token_encoder import LARGEST_CORRECTION, LARGEST_SAVING, TokenEncoder
 
-_ZERO, _ONE, _LAST = np.array(0), np.array([1]), np.array([-1])
+_ZERO, _ONE, _LAST = np.int64(0), np.array([1], np.int64), np.array([-1], np.int64)
 
 
 def onnx_encoder(model: MatchLevelModel) -> Model:
@@ -95,7 +95,7 @@ class _EncoderNetwork(Network):
         correction = self._clipped(self._mlp(encoder.correction, self._beside(nodes, change)), LARGEST_CORRECTION)
         price = self.add("Mul", self._column(self.price), self.add("Exp", correction))
         signed = self.add("Where", self._column(self.is_after), self.add("Neg", price), price)
-        is_changed = self._column(self.add("LessOrEqual", self.role, np.array(ADDED)))
+        is_changed = self._column(self.add("LessOrEqual", self.role, np.int64(ADDED)))
         return self._per_token(self.add("Where", is_changed, signed, np.float32(0)))
 
     def _per_token(self, nodes: str) -> str:
@@ -143,7 +143,7 @@ class _EncoderNetwork(Network):
         return self.add("Reshape", column, _LAST)
 
     def _two_columns(self, rows: str) -> tuple[str, str]:
-        first, second = (self.add("Gather", rows, np.array(number), axis=1) for number in range(2))
+        first, second = (self.add("Gather", rows, np.int64(number), axis=1) for number in range(2))
         return first, second
 
 
