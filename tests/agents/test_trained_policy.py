@@ -14,10 +14,10 @@ from rlflow.agents.graph_level.controller import Controller, ControllerArguments
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
-from rlflow.agents.match_level.guide import Guide, shipped
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
+from rlflow.agents.match_level.taught_guide import TaughtGuide, shipped
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
@@ -48,7 +48,7 @@ def test_without_a_folder_it_is_the_policy_that_ships():
     assert isinstance(method, GuidedChains)
     assert (method.name, method.config.rewrites, method.seed) == ("rlflow", 50, 2)
     assert isinstance(method.scored_by, partial)
-    assert method.scored_by.args[0].state_dict().keys() == shipped().model.state_dict().keys()
+    assert method.scored_by.args[0].vocabulary == shipped().model.arguments.vocabulary
     assert isinstance(method.rewriter, SharingRewriter)
     graph = small_graph("t5_decoder")
     greedy = Greedy(library, Rewriter(library.rules), AnalyticCost()).optimise(graph, Budget())
@@ -59,7 +59,7 @@ def test_without_a_folder_it_is_the_policy_that_ships():
 
 def test_the_policy_of_a_folder_is_found_by_its_files(tmp_path: Path):
     library, own = load(), ChainConfig(length=3, rewrites=5)
-    Guide(shipped().model, own).save(tmp_path)
+    TaughtGuide(shipped().model, own).save(tmp_path)
     method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path)
     assert isinstance(method, GuidedChains)
     assert method.config == own

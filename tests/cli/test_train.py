@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 from support.onnx_models import save
 
 from rlflow.agents.match_level.guide import Guide, shipped
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 
 QUICK = ("--effort", 300, "--rewrites", 20, "--epochs", 2, "--cost-model", "analytic")
 OLDER = ("--evaluations", 10)
@@ -33,7 +34,7 @@ def test_a_policy_comes_out_that_optimises(rlflow, models: list[Path], tmp_path:
     for row in told["models"]:
         assert row["steps"] > 0
         assert min(row["before_percent"], row["after_percent"], row["expert_percent"]) >= row["greedy_percent"] - 1e-9
-    policy = Guide.load(folder)
+    policy = TaughtGuide.load(folder)
     assert policy.trained_on == {**shipped().trained_on, "tuned_on": ["bert", "merge"]}
 
     options = ("--method", "rlflow", "--policy", folder, "--cost-model", "analytic", "--budget", "2s")
@@ -86,12 +87,12 @@ def test_one_of_them_does_not_cost_what_others_have_taught(rlflow, models, finis
 
 
 def test_an_interrupt_leaves_no_half_of_a_folder(rlflow, models: list[Path], tmp_path: Path, monkeypatch):
-    def interrupted(policy: Guide, folder: Path) -> None:
+    def interrupted(policy: TaughtGuide, folder: Path) -> None:
         folder.mkdir()
         (folder / "world_model.json").write_text("{")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Guide, "save", interrupted)
+    monkeypatch.setattr(TaughtGuide, "save", interrupted)
     code, _, err = rlflow("train", models[1], "--policy-out", tmp_path / "policy", *QUICK)
     assert code == 130
     assert "no file was left half written" in err

@@ -18,11 +18,12 @@ import pytest
 from rlflow.extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
-SHIPPED_POLICY = ("policy.json", "world_model.json", "world_model.safetensors", "data_sheet.md")
+SHIPPED_POLICY = ("policy.json", "encoder.onnx", "world_model.json", "world_model.safetensors", "data_sheet.md")
 NOT_INSTALLED = {
     "import rlflow.nn": ("learn", "rlflow.nn"),
     "import rlflow.world_model": ("learn", "rlflow.world_model"),
-    "import rlflow.agents": ("learn", "rlflow.agents"),
+    "import rlflow.agents.graph_level": ("learn", "rlflow.agents.graph_level"),
+    "import rlflow.agents.candidates": ("learn", "rlflow.agents.candidates"),
     "import rlflow.environments": ("learn", "rlflow.environments"),
     "import rlflow.show.picture_file": ("plots", "a picture"),
     "import rlflow.show.box_picture": ("plots", "a picture"),
@@ -126,8 +127,10 @@ def test_it_works_where_nothing_else_is_installed(installation):
         assert sentence.startswith(f"rlflow.extras.MissingExtraError: {needed_by} needs {EXTRAS[extra][0]}"), statement
         assert sentence.endswith(f"not installed: pip install 'rlflow[{extra}]'"), statement
 
-    learned = installation.refusal("rlflow", "optimise", "in.onnx", "-o", "out.onnx", "--method", "rlflow")
-    assert learned.endswith("pip install 'rlflow[learn]'")
+    by_policy = ("optimise", "in.onnx", "-o", "out.onnx", "--method", "rlflow")
+    assert installation.run("rlflow", *by_policy, "--budget", "20s").returncode == 0
+    for learned in (("train", "in.onnx", "--policy-out", "policy"), (*by_policy, "--trained-on", "bert")):
+        assert installation.refusal("rlflow", *learned).endswith("pip install 'rlflow[learn]'")
     (rule, *_) = installation.run("rlflow", "rules", "list").stdout.split()
     drawn = installation.refusal("rlflow", "rules", "show", rule, "--picture", "rule.svg")
     assert drawn == "rlflow: a picture needs matplotlib, which is not installed: pip install 'rlflow[plots]'"

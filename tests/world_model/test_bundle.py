@@ -102,14 +102,10 @@ def test_a_missing_or_half_file_is_refused(saved: nn.Linear, tmp_path: Path, nam
         load(tmp_path)
 
 
-def test_tensors_and_descriptions_are_kept_by_themselves(tmp_path: Path) -> None:
+def test_tensors_are_kept_by_themselves(tmp_path: Path) -> None:
     tensors = {"columns": torch.arange(6).reshape(2, 3).T, "none": torch.zeros(0)}
     BUNDLE.save_tensors(tensors, tmp_path)
     assert not (tmp_path / "toaster.json").exists()
     found = BUNDLE.tensors(tmp_path)
     assert found.keys() == tensors.keys()
     assert all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
-    BUNDLE.describe({"slots": 2}, tmp_path)
-    assert BUNDLE.description(tmp_path) == {"slots": 2}
-    with pytest.raises(ValueError, match="JSON compliant"):
-        BUNDLE.describe({"slots": float("inf")}, tmp_path)

@@ -19,8 +19,8 @@ from tracking.run import Run, numbers
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.method import Budget
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
-from rlflow.world_model.settings import read_config
 from studies.agent.cells import ALONE, Key, Row, Training, carry_out, summary
 from studies.agent.documents import Agent
 from studies.program import graph_files, open_study, options_of, study_program

@@ -21,10 +21,10 @@ from typing import Any
 from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.agents.match_level.controller import MatchLevelController
-from rlflow.agents.match_level.guide import shipped
 from rlflow.agents.match_level.match_level_process import experts_choice
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import real_return
+from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.agents.selection import Trial
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostContext

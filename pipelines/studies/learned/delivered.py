@@ -19,8 +19,8 @@ from tracking.run import numbers
 from rlflow.agents.match_level.leave_one_out import policy_without
 from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
-from rlflow.world_model.settings import read_config
 from studies.latencies import contenders, latencies
 from studies.learned.documents import Delivered
 from studies.program import OptionOf, open_study, options_of, study_program

@@ -33,9 +33,9 @@ from rlflow.cli.progress import progress_bar
 from rlflow.method import Budget
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.schemas.figures import Figure
+from rlflow.settings import read_config
 from rlflow.show.picture_file import save
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
-from rlflow.world_model.settings import read_config
 from studies.learned.cells import (
     DEPTH_TRANSFER,
     GREEDY,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlflow.agents.match_level.controller import MatchLevelController
-from rlflow.agents.match_level.guide import shipped
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.model_free import train_and_try
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.cost.base import CostModel
 from rlflow.environments.rewards import RewardConfig, reward_of
 from rlflow.environments.token_process import TokenProcess

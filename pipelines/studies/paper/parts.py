@@ -21,9 +21,9 @@ from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.errors import InputError
 from rlflow.method import Budget
 from rlflow.search.rule_selection import SelectionConfig
+from rlflow.settings import read_config
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
-from rlflow.world_model.settings import read_config
 from studies.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
 from studies.paper.dreamt import DreamtCell
 from studies.paper.frameworks import FrameworksCell

@@ -22,7 +22,7 @@ from rlflow.passes.agents.pass_agent_config import config_of
 from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig
 from rlflow.passes.environment.rewards import TimingConfig
 from rlflow.passes.worker import WorkerBackend
-from rlflow.world_model.settings import read_config
+from rlflow.settings import read_config
 from studies.pass_ordering.cells import (
     AgentCell,
     BaselineCell,

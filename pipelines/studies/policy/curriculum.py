@@ -17,7 +17,7 @@ from rlflow.agents.match_level.demonstrations import GainConfig
 from rlflow.agents.match_level.lesson_files import Subject
 from rlflow.agents.match_level.lessons import Expert, Lesson, Start
 from rlflow.agents.token_collection import TokenCollectionConfig
-from rlflow.world_model.settings import read_config
+from rlflow.settings import read_config
 from studies.program import OptionOf
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.guided_chains import ChainConfig
 from rlflow.agents.match_level.lesson_files import LessonRecord, read, read_records
 from rlflow.agents.match_level.rule_means import RuleMeans
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.cli.progress import progress_bar
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.match_level.trainer import fit_token_model
-from rlflow.world_model.settings import read_config
 from studies.policy.curriculum import units
 from studies.program import open_study, options_of, study_program
 
@@ -50,7 +50,7 @@ def main(config: DictConfig) -> None:
         chains = read_config(ChainConfig, settings["chains"])
         fit_s = time.perf_counter() - started
         trained_on = _trained_on(records, model.arguments.library_hash, fit_s)
-        Guide(model, chains, trained_on, RuleMeans.of(rollouts).taken).save(POLICY)
+        TaughtGuide(model, chains, trained_on, RuleMeans.of(rollouts).taken).save(POLICY)
 
 
 def _trained_on(records: list[LessonRecord], library_hash: str, fit_s: float) -> dict[str, Any]:

@@ -16,9 +16,10 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, graph_of
 from tracking.run import numbers
 
-from rlflow.agents.match_level.guide import FILE, Guide
+from rlflow.agents.match_level.guide import FILE
 from rlflow.agents.match_level.lesson_files import LessonRecord, read, read_records
 from rlflow.agents.match_level.lessons import Start, started
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.cli.progress import progress_bar
 from rlflow.kept import Kept
 from rlflow.method import Budget
@@ -43,7 +44,7 @@ SECTIONS = ("seed", "judging", "lesson", "lessons")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     course = units(settings, options_of("policy"))
-    policy, rewrites = Guide.load(POLICY), settings["judging"]["rewrites"]
+    policy, rewrites = TaughtGuide.load(POLICY), settings["judging"]["rewrites"]
     judging = Judging.of(policy, course, rewrites)
     settled = {"policy": (POLICY / FILE).read_text(), **{name: settings[name] for name in SECTIONS}}
     with (
@@ -65,14 +66,14 @@ def main(config: DictConfig) -> None:
 class Judging:
     """A policy, what its lessons tell of rules, and how many rewrites its chains may take."""
 
-    policy: Guide
+    policy: TaughtGuide
     records: Mapping[str, LessonRecord]
     means: Mapping[str, float]
     shares: Mapping[str, float]
     rewrites: int
 
     @classmethod
-    def of(cls, policy: Guide, course: Sequence[Unit], rewrites: int) -> "Judging":
+    def of(cls, policy: TaughtGuide, course: Sequence[Unit], rewrites: int) -> "Judging":
         records = {record.name: record for record in read_records(LESSONS)}
         known = read([records[unit.lesson.name] for unit in course if not unit.held_out], LESSONS)
         return cls(policy, records, rule_means(known, known.episodes), rule_shares(known), rewrites)
@@ -100,7 +101,7 @@ class Judging:
         rules, cost_model = library.load(), cost_model_of(unit.subject.cost)
         start = started(graph_of(unit.subject.graph), unit.lesson.start, rules)
         greedy = Greedy(rules, Rewriter(rules.rules), cost_model)
-        chains = self.policy.search(rules, Rewriter(rules.rules), cost_model, rewrites=self.rewrites)
+        chains = self.policy.guide.search(rules, Rewriter(rules.rules), cost_model, rewrites=self.rewrites)
         return {
             "greedy_percent": greedy.optimise(start, Budget()).improvement_percent,
             "policy_percent": chains.optimise(start, Budget()).improvement_percent,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from experiment.results import read_results
 
-from rlflow.agents.match_level.guide import Guide
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.atomic_file import written_whole
 from studies.policy.data_sheet import data_sheet
 
@@ -17,6 +17,6 @@ SHEET = "data_sheet.md"
 def main() -> None:
     """Write the shipped files; the same policy and figures give the same files, byte for byte."""
     sheet = data_sheet(read_results(RESULTS))
-    Guide.load(POLICY).save(SHIPPED)
+    TaughtGuide.load(POLICY).save(SHIPPED)
     with written_whole(SHIPPED / SHEET) as draft:
         draft.write_text(sheet, encoding="utf-8")

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlflow.agents.match_level.guide import shipped
 from rlflow.agents.match_level.model_free import train_and_try
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig, final_graph
+from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.cost.base import CostContext
 from rlflow.cost.models import COST_MODELS
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of

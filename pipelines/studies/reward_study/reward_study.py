@@ -18,7 +18,7 @@ from tracking.run import Run, numbers
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.environments import RewardConfig
-from rlflow.world_model.settings import read_config
+from rlflow.settings import read_config
 from studies.program import graph_files, open_study, options_of, study_program
 from studies.reward_study.cases import Case, Key, Row, TimingConfig, run_case, summary
 from studies.reward_study.documents import RewardStudy

@@ -18,8 +18,8 @@ from tracking.run import Run, numbers
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
-from rlflow.world_model.settings import read_config
 from studies.program import graph_files, open_study, options_of, study_program
 from studies.sample_efficiency.cases import Case, Key, Row, run_case, summary
 from studies.sample_efficiency.documents import SampleEfficiency

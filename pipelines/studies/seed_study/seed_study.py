@@ -39,9 +39,9 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
+from rlflow.settings import read_config
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
 from rlflow.world_model.graph_level.trainer import fit_world_model
-from rlflow.world_model.settings import read_config
 from studies.program import CONF
 from studies.seed_study.documents import SeedStudy
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from rlflow.agents.match_level import guide
+from rlflow.agents.match_level import taught_guide
 from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
-from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.lessons import Expert, Lesson, Taught, teach
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.atomic_file import written_whole
 from rlflow.cli.arguments import parse_shape
@@ -97,7 +97,7 @@ def train(
     _check_free(policy_out)
     rewrites = evaluations or rewrites
     shown = _expert(expert, effort)
-    before = guide.shipped() if policy is None else Guide.load(policy)
+    before = taught_guide.shipped() if policy is None else TaughtGuide.load(policy)
     library, shapes = load_library(), dict(parse_shape(text) for text in shape or ())
     subjects = [_subject(name, file, cost_model, library, shapes) for name, file in _named(models).items()]
 
@@ -154,7 +154,7 @@ def _taught(
     subjects: Sequence[_Subject],
     expert: Expert,
     library: Library,
-    policy: Guide,
+    policy: TaughtGuide,
     seed: int,
     on_progress: OnProgress,
 ) -> dict[_Subject, Taught]:
@@ -179,7 +179,7 @@ def _epochs_shown(on_progress: OnProgress, epochs: int) -> Callable[[int, dict[s
 def _rows(
     taught: Mapping[_Subject, Taught],
     library: Library,
-    policies: Mapping[str, Guide],
+    policies: Mapping[str, TaughtGuide],
     rewrites: int,
     on_progress: OnProgress,
 ) -> list[dict[str, Any]]:
@@ -192,13 +192,13 @@ def _rows(
 
 
 def _row(
-    subject: _Subject, taught: Taught, library: Library, policies: Mapping[str, Guide], rewrites: int
+    subject: _Subject, taught: Taught, library: Library, policies: Mapping[str, TaughtGuide], rewrites: int
 ) -> dict[str, Any]:
     """Run the searches that are compared on a model; what each saves is in percent of its price."""
     rewriter = Rewriter(library.rules)
     greedy = Greedy(library, rewriter, subject.cost_model)
     searches = {
-        name: policy.search(library, rewriter, subject.cost_model, rewrites=rewrites)
+        name: policy.guide.search(library, rewriter, subject.cost_model, rewrites=rewrites)
         for name, policy in policies.items()
     }
     found = {name: search.optimise(subject.graph, Budget()) for name, search in {"greedy": greedy, **searches}.items()}

@@ -9,26 +9,22 @@ whatever the order in today's code. The invariant: equal networks give equal byt
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
 from rlflow.atomic_file import written_whole
-from rlflow.errors import InputError
-from rlflow.world_model.settings import read_config
+from rlflow.described import Described
+from rlflow.settings import read_config
 
 A = TypeVar("A", bound="Arguments")
 N = TypeVar("N", bound=nn.Module)
-
-_LONGEST_REASON = 240  # characters
-_UNREADABLE = (InputError, OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError)
 
 
 @dataclass(frozen=True)
@@ -46,16 +42,10 @@ class Arguments:
 
 
 @dataclass(frozen=True)
-class Bundle:
-    """A kind of learned thing: the stem of its files, its name in errors, and what the user can do if it is missing.
+class Bundle(Described):
+    """A kind of learned thing: weights beside the JSON, each file written whole or not at all."""
 
-    Each file is written whole or not at all.
-    """
-
-    stem: str
-    name: str
-    remedy: str
-    indent: int = 2  # of the JSON
+    unreadable: ClassVar[tuple[type[Exception], ...]] = (*Described.unreadable, SafetensorError)
 
     def save(self, network: nn.Module, arguments: Arguments, folder: Path) -> None:
         """Write the weights of a network, and the arguments that it was built of."""
@@ -87,27 +77,6 @@ class Bundle:
         """Return what `save_tensors` wrote."""
         return load_file(self._weights(folder))
 
-    def describe(self, description: Mapping[str, Any], folder: Path) -> None:
-        """Write the JSON alone."""
-        with written_whole(folder / f"{self.stem}.json") as draft:
-            draft.write_text(json.dumps(description, indent=self.indent, allow_nan=False) + "\n", encoding="utf-8")
-
-    def description(self, folder: Path) -> dict[str, Any]:
-        """Return the content of the JSON."""
-        content = json.loads((folder / f"{self.stem}.json").read_text(encoding="utf-8"), parse_constant=_no_number)
-        if not isinstance(content, dict):
-            raise ValueError(f"{self.stem}.json describes nothing")
-        return content
-
-    @contextmanager
-    def reading(self, folder: Path) -> Iterator[None]:
-        """Raise an `InputError` of one line for all that broken or missing files raise in the block."""
-        try:
-            yield
-        except _UNREADABLE as error:
-            reason = " ".join(str(error).split())[:_LONGEST_REASON]  # torch has a line for each tensor
-            raise InputError(f"{self.name}: {folder} cannot be read ({reason}); {self.remedy}") from error
-
     def _weights(self, folder: Path) -> Path:
         return folder / f"{self.stem}.safetensors"
 
@@ -116,11 +85,6 @@ class Bundle:
         with written_whole(self._weights(folder)) as draft:
             yield draft
             draft.chmod(0o644)  # safetensors lets nobody but the owner read it
-
-
-def _no_number(text: str) -> None:
-    """Refuse the NaN and infinities that Python reads in JSON, and that nothing here is written with."""
-    raise ValueError(f"{text} is no number of JSON")
 
 
 WORLD_MODEL = Bundle("world_model", "world model", "run fit_world_model")

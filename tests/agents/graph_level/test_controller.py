@@ -9,8 +9,8 @@ import torch
 from rlflow.agents.graph_level.controller import Controller, ControllerArguments
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.errors import InputError
+from rlflow.settings import read_config
 from rlflow.world_model.graph_level.latent_state import ObservationLayout
-from rlflow.world_model.settings import read_config
 
 ARGUMENTS = ControllerArguments(
     rule_ids=("merge", "fold"),

@@ -8,8 +8,8 @@ from support.detours import ASTRAY, INTO, OUT, detour_process, detours, rules_as
 from support.taught import lessons_of, untaught
 
 from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
-from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.guided_chains import ChainConfig
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.match_level.expert_metrics import auc
@@ -19,9 +19,9 @@ CONFIG = TuningConfig(encoder_epochs=150, encoder_learning_rate=1e-2)
 
 
 @pytest.fixture(scope="module")
-def policy() -> Guide:
+def policy() -> TaughtGuide:
     shares = {RULES.get(OUT).id: 0.25, RULES.get(ASTRAY[0]).id: 0.5, "another": 0.75}
-    return Guide(untaught(detour_process(1, RULES)), ChainConfig(length=3), {"lessons": 7}, shares)
+    return TaughtGuide(untaught(detour_process(1, RULES)), ChainConfig(length=3), {"lessons": 7}, shares)
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +29,16 @@ def lesson() -> TokenRollouts:
     return lessons_of(detour_process(1, RULES), [walked(detours(1), (OUT, INTO), RULES)])
 
 
-def told(policy: Guide, lesson: TokenRollouts) -> float:
+def told(policy: TaughtGuide, lesson: TokenRollouts) -> float:
     return auc(lesson.episodes[0], policy.model.read(lesson).taken.numpy())
 
 
-def test_it_learns_what_it_is_shown(policy: Guide, lesson: TokenRollouts):
+def test_it_learns_what_it_is_shown(policy: TaughtGuide, lesson: TokenRollouts):
     assert told(policy, lesson) < 0.9, "there is something to learn"
     assert told(fine_tuned(policy, [lesson], CONFIG, seed=0), lesson) == 1.0
 
 
-def test_the_rest_of_the_policy_stays(policy: Guide, lesson: TokenRollouts):
+def test_the_rest_of_the_policy_stays(policy: TaughtGuide, lesson: TokenRollouts):
     """Its settings of chains, its sizes, and what it was trained on before."""
     tuned = fine_tuned(policy, [lesson], CONFIG, seed=0)
     assert tuned.chains == policy.chains
@@ -47,7 +47,7 @@ def test_the_rest_of_the_policy_stays(policy: Guide, lesson: TokenRollouts):
     assert fine_tuned(tuned, [lesson], CONFIG, seed=0).trained_on["tuned_on"] == ["taught", "taught"]
 
 
-def test_a_rule_keeps_the_greater_share(policy: Guide, lesson: TokenRollouts):
+def test_a_rule_keeps_the_greater_share(policy: TaughtGuide, lesson: TokenRollouts):
     """Of what was taken before, or in the new lesson, in which the expert took every match of the way out."""
     shares = fine_tuned(policy, [lesson], CONFIG, seed=0).shares
     assert shares[RULES.get(OUT).id] == shares[RULES.get(INTO).id] == 1.0
@@ -55,7 +55,7 @@ def test_a_rule_keeps_the_greater_share(policy: Guide, lesson: TokenRollouts):
 
 
 @pytest.mark.slow
-def test_the_same_lessons_give_the_same_policy(policy: Guide, lesson: TokenRollouts):
+def test_the_same_lessons_give_the_same_policy(policy: TaughtGuide, lesson: TokenRollouts):
     one, again, other = (
         fine_tuned(policy, [lesson], CONFIG, seed=seed).model.encoder.state_dict() for seed in (0, 0, 1)
     )
@@ -63,7 +63,7 @@ def test_the_same_lessons_give_the_same_policy(policy: Guide, lesson: TokenRollo
     assert not all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_it_begins_where_the_policy_was(policy: Guide, lesson: TokenRollouts):
+def test_it_begins_where_the_policy_was(policy: TaughtGuide, lesson: TokenRollouts):
     """Steps of no size change nothing; what is given is not changed by those that have one."""
     before = {name: value.clone() for name, value in policy.model.encoder.state_dict().items()}
     still = fine_tuned(policy, [lesson], TuningConfig(1, 0.0, 1, 0.0), seed=0)
@@ -73,7 +73,7 @@ def test_it_begins_where_the_policy_was(policy: Guide, lesson: TokenRollouts):
         assert torch.equal(value, still.model.encoder.state_dict()[name])
 
 
-def test_lessons_in_another_vocabulary_are_refused(policy: Guide, lesson: TokenRollouts):
+def test_lessons_in_another_vocabulary_are_refused(policy: TaughtGuide, lesson: TokenRollouts):
     operators = (*lesson.vocabulary.operators, "Whirl")
     other = replace(lesson, vocabulary=replace(lesson.vocabulary, operators=operators))
     with pytest.raises(InputError, match="vocabular"):

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 from support.detours import COST, INTO, OUT, detour_process, detour_rules, detours, rules_astray, walked
+from support.readers import reader_of
 from support.taught import taught_by, untaught
 from support.token_worlds import small_graph
 from support.walks import LIBRARY
@@ -55,7 +56,7 @@ def search(
 ) -> GuidedChains:
     library = library or rules_astray()
     sharing = rewriter or SharingRewriter(library.rules)
-    return guided_chains(partial(EncoderScorer, model), library, sharing, cost, config, seed, shares)
+    return guided_chains(partial(EncoderScorer, reader_of(model)), library, sharing, cost, config, seed, shares)
 
 
 def greedy_on(graph: Graph, library: Library, cost: AnalyticCost = COST) -> OptimisationResult:

@@ -7,11 +7,11 @@ from support.token_worlds import SMALL, small_process
 
 from rlflow.agents.match_level.match_level_process import MatchLevelProcess
 from rlflow.agents.token_collection import state_of
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode, TokenStep
 from rlflow.representation.token_shards import TokenBank
 from rlflow.world_model.match_level.observation import TokenLayout
 from rlflow.world_model.match_level.starts import visited_states
-from rlflow.world_model.match_level.token_batch import TokenTable
 
 
 def test_it_is_the_dream_s_view_of_the_states_of_an_episode() -> None:

@@ -10,17 +10,17 @@ from support.detours import COST, INTO, OUT, detour_process, detours, rules_astr
 from support.taught import BY_HEART, lessons_of
 
 from rlflow.agents.match_level.chain import births_in
-from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.match_level.planned import Planner, planned
 from rlflow.agents.match_level.scorers import EncoderScorer, Scorer
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.replay import replay
-from rlflow.world_model.match_level.token_batch import TokenTable
 from rlflow.world_model.match_level.trainer import fit_token_model
 
 RULES = rules_astray()
@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A policy that knows an expert who takes the detour in two places, one after the other, and its birth sets."""
     place, rollouts = tmp_path_factory.mktemp("policy"), lessons()
     model = fit_token_model(rollouts, replace(BY_HEART, epochs=20), seed=0)
-    Guide(model, ChainConfig(orders=("far_sighted",))).save(place)
+    TaughtGuide(model, ChainConfig(orders=("far_sighted",))).save(place)
     births_in(rollouts.episodes, rollouts, model).save(place)
     return place
 
@@ -57,7 +57,7 @@ def by_rule(values: np.ndarray, scores) -> dict[str, float]:
 
 def test_all_but_what_rewrites_lead_to_is_v_s(folder: Path):
     told = judge(folder).of(detours(2))
-    alone = EncoderScorer(Guide.load(folder).model, detours(2), REWRITER, COST).of(detours(2))
+    alone = EncoderScorer(TaughtGuide.load(folder).guide.reader, detours(2), REWRITER, COST).of(detours(2))
     np.testing.assert_array_equal(told.taken, alone.taken)
     np.testing.assert_array_equal(told.saving, alone.saving)
     assert told.gain.shape == alone.gain.shape
@@ -110,7 +110,7 @@ def test_what_is_remembered_is_bounded(folder: Path, tmp_path: Path, monkeypatch
 
     It has the birth sets of the expert's last step alone, and plans with all rewrites here.
     """
-    model, (episode,) = Guide.load(folder).model, lessons().episodes
+    model, (episode,) = TaughtGuide.load(folder).model, lessons().episodes
     last = replace(episode, states=episode.states[-2:], steps=episode.steps[-1:], demonstration=None)
     births_in([last], lessons(), model).save(folder := Path(copytree(folder, tmp_path / "last")))
     planner: Planner = search(folder).scored_by.__self__  # type: ignore[attr-defined]
@@ -139,6 +139,6 @@ def test_what_is_remembered_is_bounded(folder: Path, tmp_path: Path, monkeypatch
 
 
 def test_a_policy_without_birth_sets_cannot_plan(folder: Path, tmp_path: Path):
-    Guide.load(folder).save(tmp_path)
+    TaughtGuide.load(folder).save(tmp_path)
     with pytest.raises(InputError, match=r"birth_memory\.safetensors"):
         search(tmp_path)

@@ -9,6 +9,7 @@ from rlflow.agents.match_level.scorers import EncoderScorer, Scores
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from tests.support.detours import detour_process, detours, rules_astray
+from tests.support.readers import reader_of
 from tests.support.taught import untaught
 
 PLACES = 3
@@ -19,7 +20,8 @@ def scores() -> Scores:
     """Three matches: sure and worthless, doubtful and worth much at once, doubtful and worth half of that later."""
     rules, graph = rules_astray(), detours(PLACES)
     model = untaught(detour_process(1, rules))
-    state = EncoderScorer(model, graph, detour_process(1, rules).evaluator.rewriter, AnalyticCost()).of(graph).state
+    rewriter = detour_process(1, rules).evaluator.rewriter
+    state = EncoderScorer(reader_of(model), graph, rewriter, AnalyticCost()).of(graph).state
     number = len(state.matches)
     taken, gain, saving = np.full(number, -9.0), np.zeros(number), np.zeros(number)
     taken[:3] = 4.0, -1.0, -1.0

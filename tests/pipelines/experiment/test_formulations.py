@@ -11,7 +11,7 @@ from experiment.formulations.match_level.pretrained import pretrained
 from experiment.formulations.rollouts import ROLLOUTS, rollouts_of
 from experiment.formulations.world_models import WORLD_MODELS, world_model_of
 
-from rlflow.agents.match_level.guide import shipped
+from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.errors import InputError
 
 PARTS = {rollouts_of: ROLLOUTS, world_model_of: WORLD_MODELS, controller_of: CONTROLLERS}

@@ -11,8 +11,8 @@ from studies.speedups.public_tools import names as public_tools
 from support.study_settings import option_names, plain_settings, study_settings
 
 from rlflow.optimise.methods import METHODS
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
-from rlflow.world_model.settings import read_config
 
 Named = dict[str, Iterable[str]]
 NAMED: dict[str, Callable[[dict[str, Any]], Named]] = {

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 
 from rlflow import zoo
-from rlflow.agents.match_level import guide
+from rlflow.agents.match_level import taught_guide
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.text import to_text
 from rlflow.method import Budget
@@ -59,7 +59,7 @@ class Bench:
         self._file("equations", "equations.txt").write_text("matmul(x, matmul(y, z)) == matmul(matmul(x, y), z)\n")
         passes = {"backend": "onnx", "source": "zoo/tiny_chain", "key": "0", "operations": 3, "steps": []}
         self._file("record", "record.json").write_text(json.dumps(passes))
-        guide.shipped().save(folder / "policy")
+        taught_guide.shipped().save(folder / "policy")
         self.names = {path.name for path in folder.iterdir()}
 
     @property

@@ -17,16 +17,16 @@ from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
-from rlflow.agents.match_level import baselines, guide
+from rlflow.agents.match_level import baselines, taught_guide
 from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.dream import MatchLevelDream
-from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.model_free import train_on_graph
 from rlflow.agents.match_level.planned import planned
 from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.agents.policy_search import PolicySearch, judge_on
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
@@ -172,7 +172,7 @@ def _by_rule_means() -> GuidedChains:
 
 def _by_an_untrained_network() -> GuidedChains:
     with TemporaryDirectory() as folder:
-        guide.shipped().save(Path(folder))
+        taught_guide.shipped().save(Path(folder))
         return baselines.untrained(LIBRARY, REWRITER, AnalyticCost(), folder=Path(folder), seed=SEED)
 
 
@@ -180,7 +180,7 @@ def _planned() -> GuidedChains:
     """Return the search that imagines in M where rewrites lead."""
     model, births, _ = token_world()
     with TemporaryDirectory() as folder:
-        Guide(model, ChainConfig(), shares=means_of_rules().taken).save(Path(folder))
+        TaughtGuide(model, ChainConfig(), shares=means_of_rules().taken).save(Path(folder))
         births.save(Path(folder))
         plan = {"length": 3, "dream": {"pessimism": 0.5}}
         return planned(LIBRARY, REWRITER, AnalyticCost(), folder=Path(folder), plan=plan, seed=SEED)

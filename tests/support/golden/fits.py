@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlflow.agents.match_level import guide
+from rlflow.agents.match_level import taught_guide
 from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
 from rlflow.agents.match_level.rule_means import RuleMeans
@@ -78,7 +78,7 @@ def _token_fit() -> Value:
 def _tuned() -> Value:
     """Return the policy that ships after an epoch more, on one lesson."""
     tuning = TuningConfig(encoder_epochs=1, epochs=1)
-    policy = fine_tuned(guide.shipped(), [lesson().rollouts], tuning, seed=SEED)
+    policy = fine_tuned(taught_guide.shipped(), [lesson().rollouts], tuning, seed=SEED)
     return {"rules": digest(policy.shares), "weights": weights(policy.model.state_dict())}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rlflow.agents.match_level import guide
+from rlflow.agents.match_level import taught_guide
 from support.golden.digests import Value, digest, weights
 from support.golden.entries import Compute
 
@@ -15,7 +15,7 @@ def entries() -> Mapping[str, Compute]:
 
 
 def _shipped() -> Value:
-    policy = guide.shipped()
+    policy = taught_guide.shipped()
     with TemporaryDirectory() as folder:
         policy.save(Path(folder))
         files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 from rlflow import zoo
 from rlflow.agents.collection import Collection, CollectionConfig, collect
-from rlflow.agents.match_level.guide import shipped
 from rlflow.agents.match_level.lessons import Expert, Lesson, Start, Taught, teach
 from rlflow.agents.match_level.match_level_process import experts_choice
+from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv

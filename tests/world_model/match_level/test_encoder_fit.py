@@ -10,9 +10,9 @@ from support.token_worlds import SMALL
 from support.written_episodes import SAVED, A, B, C, D, written_episode
 
 from rlflow.representation.edit_graph import ADDED, REMOVED
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_rollouts import Demonstration, TokenRollouts
 from rlflow.world_model.match_level.encoder_fit import TokenEncoderFit, edit_operators, remembered, token_labels
-from rlflow.world_model.match_level.token_batch import TokenTable
 from rlflow.world_model.match_level.token_encoder import TokenEncoder, TokenReading
 
 OPERATORS = np.arange(8).reshape(4, 2)

@@ -3,8 +3,8 @@
 import pytest
 
 from rlflow.errors import InputError
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
-from rlflow.world_model.settings import read_config
 
 
 def test_settings_are_read_by_name():

@@ -9,7 +9,7 @@ from support.random_token_rollouts import WORDS, random_token
 
 from rlflow.representation.edit_graph import ADDED, REMOVED
 from rlflow.representation.match_token import MatchToken
-from rlflow.world_model.match_level.token_batch import TokenTable
+from rlflow.representation.token_batch import TokenTable
 from rlflow.world_model.match_level.token_encoder import TokenEncoder, TokenReading
 
 TOKENS = [random_token(np.random.default_rng(seed)) for seed in range(20)]

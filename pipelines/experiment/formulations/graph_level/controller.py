@@ -15,9 +15,9 @@ from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.representation.rollouts import Rollouts
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.settings import read_config
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
 from rlflow.world_model.graph_level.model import GraphLevelModel
-from rlflow.world_model.settings import read_config
 
 ORIGINAL_PERCENT = 100.0  # the price of the graph before any rewrite
 

@@ -7,11 +7,11 @@ from tracking.stage import Stage
 
 from experiment.formulations.graph_level.trust import figures
 from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.settings import read_config
 from rlflow.world_model.epochs import OnEpoch
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelModelConfig
 from rlflow.world_model.graph_level.model import GraphLevelModel
 from rlflow.world_model.graph_level.trainer import fit_world_model
-from rlflow.world_model.settings import read_config
 
 CURVES: Mapping[str, str] = {"encoder/loss": "loss of V"} | {
     f"{split}/{part}": "nats" if part != "loss" else "loss of M"

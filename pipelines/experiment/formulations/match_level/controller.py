@@ -20,9 +20,9 @@ from rlflow.representation import token_archive
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from rlflow.world_model.match_level.model import MatchLevelModel
-from rlflow.world_model.settings import read_config
 
 RANDOM_EPISODES = 4
 

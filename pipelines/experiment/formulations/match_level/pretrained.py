@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rlflow.agents.match_level.guide import shipped
+from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.errors import InputError
 from rlflow.world_model.match_level.model import MatchLevelModel
 

@@ -10,10 +10,10 @@ from experiment.formulations.match_level.trust import figures
 from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
+from rlflow.settings import read_config
 from rlflow.world_model.epochs import OnEpoch
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.match_level.model import MatchLevelModel
-from rlflow.world_model.settings import read_config
 
 CURVES: Mapping[str, str] = {
     "encoder/saving": "asinh of units, squared",

@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains, guided_chains
 from rlflow.agents.match_level.rule_means import RuleMeans
-from rlflow.agents.match_level.scorers import EncoderScorer, Scores, token_states
+from rlflow.agents.match_level.scorers import Scores, token_states
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
 from rlflow.rules.library import Library
@@ -94,13 +94,12 @@ def untrained(
     library: Library, rewriter: Rewriter, cost_model: CostModel, *, folder: Path, seed: int = 0, rewrites: int = 2000
 ) -> GuidedChains:
     """Make the search by a network as that of the policy, with the weights that `seed` gives a new one."""
-    policy = Guide.load(folder)
+    policy = TaughtGuide.load(folder)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = MatchLevelModel(policy.model.arguments).eval().requires_grad_(False)
-    config = replace(policy.chains, length=_LENGTH, rewrites=rewrites)
-    scored_by = partial(EncoderScorer, model)
-    return guided_chains(scored_by, library, rewriter, cost_model, config, seed, _all(rewriter))
+    untaught = replace(policy, model=model, shares=_all(rewriter))
+    return untaught.guide.search(library, rewriter, cost_model, seed=seed, length=_LENGTH, rewrites=rewrites)
 
 
 def _all(rewriter: Rewriter) -> dict[str, float]:

@@ -12,9 +12,9 @@ from rlflow.agents.match_level.linear_pointer import LinearPointer
 from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.match_level.pointer_policy import PointerPolicy
 from rlflow.agents.policy_controller import PolicyArguments, PolicyController
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.observation import TokenLayout
-from rlflow.world_model.settings import read_config
 
 _CONFIGS = {"maskable_ppo": MatchLevelControllerConfig, "cma_es": CmaEsConfig}
 

@@ -1,6 +1,6 @@
 """A policy that goes on learning, from lessons on a user's own models.
 
-    tuned = fine_tuned(shipped(), [taught.rollouts for taught in lessons], TuningConfig(), seed=0)
+    tuned = fine_tuned(taught_guide.shipped(), [taught.rollouts for taught in lessons], TuningConfig(), seed=0)
 
 The lessons that it learned from before are not at hand, so that it could forget them. Hence few epochs in small steps:
 what V reads of rewrites that the new lessons show changes, the rest hardly.
@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.rule_means import RuleMeans
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.token_shards import merged
 from rlflow.world_model.epochs import OnEpoch
@@ -32,13 +32,13 @@ class TuningConfig:
 
 
 def fine_tuned(
-    policy: Guide,
+    policy: TaughtGuide,
     lessons: Sequence[TokenRollouts],
     config: TuningConfig,
     *,
     seed: int,
     on_epoch: OnEpoch | None = None,
-) -> Guide:
+) -> TaughtGuide:
     """Return the policy after more lessons, which are in its vocabulary. `InputError` where they show no step."""
     rollouts, known = merged(list(lessons)), policy.model.arguments.config
     settings = replace(
@@ -55,7 +55,7 @@ def fine_tuned(
         **policy.trained_on,
         "tuned_on": [*policy.trained_on.get("tuned_on", ()), *rollouts.graphs],
     }
-    return Guide(model, policy.chains, trained_on, _greater(policy.shares, RuleMeans.of(rollouts).taken))
+    return TaughtGuide(model, policy.chains, trained_on, _greater(policy.shares, RuleMeans.of(rollouts).taken))
 
 
 def _greater(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:

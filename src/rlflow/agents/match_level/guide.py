@@ -1,17 +1,19 @@
-"""A policy over match tokens, for every graph: the world model whose V guides a search, and how that is made.
+"""A policy over match tokens, for every graph: V as it guides a search, and how that search is made.
 
-    policy = Guide.load(folder)          world_model.safetensors, world_model.json, policy.json
+    policy = Guide.load(folder)          encoder.onnx, policy.json
     search = policy.search(library, rewriter, cost_model, seed=0)
     search.optimise(graph, Budget(time_s=60))
 
-V knows operators, shapes and prices by name and no rule by its number, so that a policy acts with any library.
+V knows operators, shapes and prices by name and no rule by its number, so that a policy acts with any library. ONNX
+Runtime reads by it: nothing here wants PyTorch. What it is trained by is a `TaughtGuide`, which writes the folder.
 
-The invariant: what is loaded is what was saved together, whose digest `policy.json` holds.
+The invariant: what is loaded is what was saved together, whose digests `policy.json` holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -21,31 +23,30 @@ from typing import Any
 
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains, guided_chains
 from rlflow.agents.match_level.scorers import EncoderScorer
+from rlflow.agents.match_level.token_reader import OnnxReader
 from rlflow.cost.base import CostModel
+from rlflow.described import Described
 from rlflow.errors import InputError
 from rlflow.git_lfs import require_content
+from rlflow.onnx_io.model_file import load_model
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model.bundle import Bundle
-from rlflow.world_model.match_level.model import MatchLevelModel
-from rlflow.world_model.settings import read_config
+from rlflow.settings import read_config
 
-FILE = "policy.json"
+FILE, ENCODER = "policy.json", "encoder.onnx"
 SHIPPED = "rlflow.agents.shipped"
-_BUNDLE = Bundle("policy", "policy", "make it with `make study NAME=policy`", indent=1)
-_VERSION = 2
-_WEIGHTS = "world_model.safetensors"
-_DECIMALS = 4  # of a share of matches
+POLICY = Described("policy", "policy", "make it with `make study NAME=policy`", indent=1)
+VERSION = 3
 
 
 @dataclass(frozen=True)
 class Guide:
-    """A world model over match tokens, the settings of the chains that it guides, and what it was trained on.
+    """V, the settings of the chains that it guides, and what it was trained on.
 
     shares: by the ids of rules, what experts did with their matches in lessons (`RuleMeans.taken`).
     """
 
-    model: MatchLevelModel
+    reader: OnnxReader
     chains: ChainConfig
     trained_on: Mapping[str, Any] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -64,55 +65,56 @@ class Guide:
         The rules are the rewriter's. `InputError` for a setting that there is not.
         """
         settings = read_config(ChainConfig, {**asdict(self.chains), **chains})
-        scored_by = partial(EncoderScorer, self.model)
+        scored_by = partial(EncoderScorer, self.reader)
         return guided_chains(scored_by, library, rewriter, cost_model, settings, seed, self.shares)
-
-    def save(self, folder: Path) -> None:
-        """Write the files of a policy, each whole or not at all; equal policies give equal bytes."""
-        self.model.save(folder)
-        content = {
-            "version": _VERSION,
-            "weights_sha256": _digest(folder / _WEIGHTS),
-            "chains": _own(self.chains),
-            "trained_on": self.trained_on,
-            "shares": {rule: round(share, _DECIMALS) for rule, share in sorted(self.shares.items())},
-        }
-        _BUNDLE.describe(content, folder)
 
     @classmethod
     def load(cls, folder: Path) -> Guide:
-        """Read what `save` wrote. `InputError` if the folder holds no policy, or files that do not belong together."""
-        for file in (FILE, _WEIGHTS):
-            require_content(folder / file)
-        with _BUNDLE.reading(folder):
-            content = _BUNDLE.description(folder)
-            version = content["version"]
-        if version != _VERSION:
-            raise InputError(
-                f"the policy in {folder} is of version {version}, here {_VERSION}: make it again with "
-                "`make study NAME=policy`, or `rlflow train` if it was made by that"
-            )
-        with _BUNDLE.reading(folder):
-            expected, trained_on = content["weights_sha256"], dict(content["trained_on"])
+        """Read what `TaughtGuide.save` wrote.
+
+        `InputError` if the folder holds no policy, or files that do not belong together.
+        """
+        content = description(folder, ENCODER)
+        with POLICY.reading(folder):
+            trained_on = dict(content["trained_on"])
             shares = {rule: float(share) for rule, share in content["shares"].items()}
             chains = read_config(ChainConfig, content["chains"])
-            digest = _digest(folder / _WEIGHTS)
-        if digest != expected:
-            raise InputError(f"{folder / _WEIGHTS} is not the file that {FILE} describes: make both again")
-        return cls(MatchLevelModel.load(folder), chains, trained_on, shares)
+            reader = OnnxReader.of(load_model(folder / ENCODER))
+        return cls(reader, chains, trained_on, shares)
+
+
+def description(folder: Path, file: str) -> dict[str, Any]:
+    """Return what describes a policy. `InputError` if there is none, or one of this file beside it is not its own."""
+    for name in (FILE, file):
+        require_content(folder / name)
+    with POLICY.reading(folder):
+        content = POLICY.description(folder)
+        version = content["version"]
+    if version != VERSION:
+        raise InputError(
+            f"the policy in {folder} is of version {version}, here {VERSION}: make it again with "
+            "`make study NAME=policy`, or `rlflow train` if it was made by that"
+        )
+    with POLICY.reading(folder):
+        is_its_own = digest(folder / file) == content["sha256"][file]
+    if not is_its_own:
+        raise InputError(f"{folder / file} is not the file that {FILE} describes: make both again")
+    return content
+
+
+def digest(file: Path) -> str:
+    """Return the digest of a file of a policy."""
+    return sha256(file.read_bytes()).hexdigest()
+
+
+@contextmanager
+def shipped_folder() -> Iterator[Path]:
+    """Yield the folder of the policy that ships with the library."""
+    with as_file(files(SHIPPED)) as folder:
+        yield folder
 
 
 def shipped() -> Guide:
     """Return the policy that ships with the library."""
-    with as_file(files(SHIPPED)) as folder:
+    with shipped_folder() as folder:
         return Guide.load(folder)
-
-
-def _own(chains: ChainConfig) -> dict[str, Any]:
-    """Return the settings that are not today's defaults, so that a policy that has none goes with any later ones."""
-    usual = asdict(ChainConfig())
-    return {name: value for name, value in asdict(chains).items() if value != usual[name]}
-
-
-def _digest(file: Path) -> str:
-    return sha256(file.read_bytes()).hexdigest()

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rlflow.agents.match_level.chain import births_in
-from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.guided_chains import ChainConfig
 from rlflow.agents.match_level.lesson_files import LessonRecord, read, read_records
 from rlflow.agents.match_level.rule_means import RuleMeans
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.errors import InputError
 from rlflow.kept import Kept, fingerprint
 from rlflow.world_model.match_level.delta_bank import DeltaBank
@@ -72,7 +72,7 @@ def policy_without(
         means = RuleMeans.of(rollouts)
         births = births_in(rollouts.episodes, rollouts, model) if config.epochs else None
         trained_on = _trained_on(records, seed, time.perf_counter() - started)
-        return _Fitted(Guide(model, ChainConfig(), trained_on, means.taken), means, births)
+        return _Fitted(TaughtGuide(model, ChainConfig(), trained_on, means.taken), means, births)
 
     kept, key = Kept(folder, _Fitted.save, _Fitted.load), f"{family or 'none'}-{seed}-{digest}"
     kept.get_or(key, fitted)
@@ -83,7 +83,7 @@ def policy_without(
 class _Fitted:
     """All that a policy's folder holds; births: None where M has no epochs."""
 
-    policy: Guide
+    policy: TaughtGuide
     means: RuleMeans
     births: DeltaBank | None
 
@@ -95,7 +95,7 @@ class _Fitted:
 
     @classmethod
     def load(cls, place: Path) -> _Fitted:
-        policy = Guide.load(place)
+        policy = TaughtGuide.load(place)
         births = DeltaBank.load(place) if policy.model.arguments.config.epochs else None
         return cls(policy, RuleMeans.load(place), births)
 
@@ -111,7 +111,7 @@ def rank_correlation(place: Path, family: str, cost: str, lessons: Path) -> Rank
             f"{lessons} holds no lesson of {family} at {cost} prices: hold some with `make study NAME=policy`"
         )
     rollouts = read(records, lessons)
-    told = savings(Guide.load(place).model.read(rollouts))
+    told = savings(TaughtGuide.load(place).model.read(rollouts))
     means = by_rule(rollouts.rule_of, RuleMeans.load(place).saving)
     report = saving_report(rollouts.episodes, rollouts.rule_of, told, means)
     return RankCorrelation(report["spearman"], report["spearman_rule_mean"], int(report["spearman_cases"]))

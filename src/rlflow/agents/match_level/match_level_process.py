@@ -23,8 +23,8 @@ from rlflow.representation.token_rollouts import FAR_AWAY, nearness_after
 from rlflow.rules.matching.rewriter import Location
 from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.model import MatchLevelModel
+from rlflow.world_model.match_level.numbered_tokens import NumberedTokens
 from rlflow.world_model.match_level.observation import TokenLayout
-from rlflow.world_model.match_level.token_reader import TokenReader
 
 
 class ClassesSeen(NamedTuple):
@@ -51,7 +51,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
     def __init__(self, process: TokenProcess, model: MatchLevelModel, max_kinds: int | None = None) -> None:
         self.process, self.evaluator = process, process.evaluator
         self.width, self.max_kinds = model.arguments.config.encoder_width, max_kinds
-        self._reader = TokenReader(model.encoder, self.width)
+        self._tokens = NumberedTokens(model.encoder, self.width)
 
     def start(self) -> MatchLevelState:
         return self._start
@@ -62,7 +62,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
     def step(self, state: MatchLevelState, choice: int) -> MatchLevelState:
         after, step, way = self.process.step(state, self._kind(state, choice))
         before: ClassesSeen = state.memory
-        token = self._reader.numbers(after.classes.tokens)
+        token = self._tokens.numbers(after.classes.tokens)
         near = nearness_after(before.token, step, token)
         return after.remembering(ClassesSeen(token, near, before.begun, way))
 
@@ -76,7 +76,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         """(size,) float32 of `TokenLayout`: the classes that are shown, then empty places, then the cost."""
         shown, seen = self.shown(state), state.memory
         classes, layout = len(shown), TokenLayout(len(shown), self.width)
-        looks = layout.looks(self._reader.reading.rows(torch.from_numpy(seen.token[shown])))
+        looks = layout.looks(self._tokens.reading.rows(torch.from_numpy(seen.token[shown])))
         states = ClassStates(
             token=torch.arange(classes)[None],
             count=torch.from_numpy(state.classes.apart[shown])[None],
@@ -105,10 +105,10 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         return 100.0 * (before.runtime_ms - after.runtime_ms) / self.process.start_ms
 
     def state_dict(self) -> dict[str, Any]:
-        return self._reader.state_dict()
+        return self._tokens.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._reader.load_state_dict(state)
+        self._tokens.load_state_dict(state)
         vars(self).pop("_start", None)  # its tokens have other numbers now
 
     def shown(self, state: MatchLevelState) -> np.ndarray:
@@ -119,18 +119,18 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         seen: ClassesSeen = state.memory
         if self.max_kinds is None:
             return np.arange(len(seen.token))
-        saving = np.sinh(self._reader.reading.saving.numpy()[seen.token]) * state.classes.apart
+        saving = np.sinh(self._tokens.reading.saving.numpy()[seen.token]) * state.classes.apart
         return np.lexsort((-saving, seen.near))[: self.max_kinds]
 
     def best_saving_percent(self) -> float:
         """Return what the best class of the start saves, as V reads it; 0 if none does."""
-        saving = np.sinh(self._reader.reading.saving.numpy()[self._start.memory.token]) * self._start.classes.apart
+        saving = np.sinh(self._tokens.reading.saving.numpy()[self._start.memory.token]) * self._start.classes.apart
         return self.process.unit_percent * float(saving.max(initial=0.0))
 
     @cached_property
     def _start(self) -> MatchLevelState:
         state = self.process.start()
-        token = self._reader.numbers(state.classes.tokens)
+        token = self._tokens.numbers(state.classes.tokens)
         return state.remembering(ClassesSeen(token, np.full(len(token), FAR_AWAY, np.int8), state.percent))
 
     def _kind(self, state: MatchLevelState, choice: int) -> int:
@@ -139,11 +139,11 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
 
 def experts_choice(model: MatchLevelModel) -> Callable[[MatchLevelState], np.ndarray]:
     """Return what tells of each class of a state (K,) the logit that an expert takes a match of it, as V reads it."""
-    reader = TokenReader(model.encoder, model.arguments.config.encoder_width)
+    seen = NumberedTokens(model.encoder, model.arguments.config.encoder_width)
 
     def told(state: MatchLevelState) -> np.ndarray:
-        numbers = reader.numbers(state.classes.tokens)
-        return reader.reading.taken.numpy()[numbers]
+        numbers = seen.numbers(state.classes.tokens)
+        return seen.reading.taken.numpy()[numbers]
 
     return told
 

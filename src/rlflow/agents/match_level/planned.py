@@ -19,25 +19,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.guided_chains import GuidedChains, guided_chains
 from rlflow.agents.match_level.scorers import EncoderScorer, Scores
+from rlflow.agents.match_level.taught_guide import TaughtGuide
+from rlflow.agents.match_level.token_reader import TokenReader
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.state_tokens import StateTokens
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_distances import MatchDistances
 from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.delta_bank import DeltaBank
 from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.planning import PlanConfig, best_returns
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
-from rlflow.world_model.match_level.token_batch import TokenTable
-from rlflow.world_model.settings import read_config
 
 _MAX_REMEMBERED = 50_000  # tokens beside those of the birth sets
 _ROWS_AT_ONCE = 256  # chains that are imagined at once
@@ -51,6 +52,7 @@ class Planner:
     """
 
     model: MatchLevelModel
+    reader: TokenReader
     keys: tuple[bytes, ...]
     precomputed: PrecomputedModel
     config: PlanConfig
@@ -59,7 +61,7 @@ class Planner:
 
     def judge(self, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> PlanningScorer:
         """Make the judge of one optimisation."""
-        return PlanningScorer(self, EncoderScorer(self.model, start, rewriter, cost_model))
+        return PlanningScorer(self, EncoderScorer(self.reader, start, rewriter, cost_model))
 
 
 class PlanningScorer:
@@ -131,12 +133,12 @@ def planned(
 
     `InputError` if the folder holds no policy, or no birth sets, and for a setting that there is not.
     """
-    policy, births = Guide.load(folder), DeltaBank.load(folder)
+    policy, births = TaughtGuide.load(folder), DeltaBank.load(folder)
     config = read_config(PlanConfig, plan)
     known = PrecomputedModel.of(policy.model.memory, births.reading, births.sets, config.dream.candidates)
     probability = policy.chains.least_probability
     least = float(np.log(probability) - np.log1p(-probability))
-    planner = Planner(policy.model, births.keys, known, config, least, seed)
+    planner = Planner(policy.model, policy.guide.reader, births.keys, known, config, least, seed)
     chains = replace(policy.chains, rewrites=rewrites)
     return guided_chains(planner.judge, library, rewriter, cost_model, chains, seed, policy.shares)
 

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
+from rlflow.described import Described
 from rlflow.representation.token_rollouts import TokenRollouts
-from rlflow.world_model.bundle import Bundle
 from rlflow.world_model.match_level.diagnostics import rule_means
 from rlflow.world_model.match_level.encoder_fit import edit_operators, token_labels
 
-_BUNDLE = Bundle("rule_means", "means of rules", "make them with `RuleMeans.of`", indent=1)
+_FILE = Described("rule_means", "means of rules", "make them with `RuleMeans.of`", indent=1)
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class RuleMeans:
     @classmethod
     def load(cls, folder: Path) -> RuleMeans:
         """Read what `save` wrote. `InputError` if that is not there."""
-        with _BUNDLE.reading(folder):
-            return cls(**_BUNDLE.description(folder))
+        with _FILE.reading(folder):
+            return cls(**_FILE.description(folder))
 
     def save(self, folder: Path) -> None:
         """Write them beside a policy."""
-        _BUNDLE.describe(asdict(self), folder)
+        _FILE.describe(asdict(self), folder)
 
 
 def _weighted_means(rules: list[str], values: np.ndarray, weights: np.ndarray) -> dict[str, float]:

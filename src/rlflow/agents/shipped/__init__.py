@@ -1,1 +1,1 @@
-"""The policy that ships: files that `make study NAME=policy` writes and `agents.match_level.token_policy` reads."""
+"""The policy that ships: files that `make study NAME=policy` writes and `agents.match_level.guide` reads."""

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.errors import InputError
+from rlflow.settings import read_config
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
-from rlflow.world_model.settings import read_config
 
 CostFeatures = Literal["none", "value", "both"]
 

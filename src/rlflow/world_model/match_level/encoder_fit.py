@@ -22,9 +22,9 @@ from torch.nn import functional
 from rlflow.nn.mlp import mlp
 from rlflow.representation.edit_graph import ADDED
 from rlflow.representation.match_token import MatchToken
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_rollouts import TokenEpisode
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
-from rlflow.world_model.match_level.token_batch import TokenTable
 from rlflow.world_model.match_level.token_encoder import TokenEncoder, TokenReading
 from rlflow.world_model.optimisation import descend
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from torch import nn
 
 from rlflow.errors import InputError
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.world_model.bundle import WORLD_MODEL, Arguments
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
-from rlflow.world_model.match_level.token_batch import TokenTable
 from rlflow.world_model.match_level.token_encoder import TokenEncoder, TokenReading
 from rlflow.world_model.match_level.token_memory import TokenMemory
 

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from rlflow.nn.message_passing import MessagePassing, scatter_sum
 from rlflow.nn.mlp import mlp
 from rlflow.representation.edit_graph import ADDED, FAR
-from rlflow.world_model.match_level.token_batch import TokenBatch, TokenTable
+from rlflow.representation.token_batch import TokenBatch, TokenTable
 
-_LARGEST_CORRECTION = 6.0  # e^6: a price may be wrong by a factor of 400
-_LARGEST_SAVING = 14.0  # asinh of 600,000 units
+LARGEST_CORRECTION = 6.0  # e^6: a price may be wrong by a factor of 400
+LARGEST_SAVING = 14.0  # asinh of 600,000 units
 
 
 class TokenReading(NamedTuple):
@@ -59,6 +59,8 @@ class TokenReading(NamedTuple):
 class TokenEncoder(nn.Module):
     """Message passing over both sides of every token, then a sum over the nodes of each side.
 
+    `onnx_encoder.py` writes the same steps as an ONNX model.
+
     `sigma_factor`, by which every sigma is multiplied, is 1 until the fit is over (`calibration.py`).
     """
 
@@ -77,8 +79,9 @@ class TokenEncoder(nn.Module):
         self.worth = mlp([width + 1, width, 2])
         self.register_buffer("sigma_factor", torch.ones(()))
 
-    def forward(self, batch: TokenBatch) -> TokenReading:
+    def forward(self, arrays: TokenBatch[np.ndarray]) -> TokenReading:
         """Read T tokens."""
+        batch = arrays.mapped(torch.from_numpy)
         nodes = self.operator(batch.op) + self.role(batch.role) + self.features(batch.features)
         into, out_of = torch.stack([batch.receiver, batch.sender]), torch.stack([batch.sender, batch.receiver])
         for block in self.blocks:
@@ -90,17 +93,17 @@ class TokenEncoder(nn.Module):
         known = torch.asinh(self._known_saving(batch, nodes))
         told = torch.cat([embedding, known[:, None]], dim=-1)
         correction, log_sigma = self.saving(told).unbind(dim=-1)
-        saving = (known + correction).clamp(-_LARGEST_SAVING, _LARGEST_SAVING)
+        saving = (known + correction).clamp(-LARGEST_SAVING, LARGEST_SAVING)
         sigma = self.sigma_factor * log_sigma.clamp(-5.0, 2.0).exp()
         taken, gain = self.worth(told).unbind(dim=-1)
         return TokenReading(embedding, saving, sigma, taken, nn.functional.softplus(gain))
 
-    def _known_saving(self, batch: TokenBatch, nodes: Tensor) -> Tensor:
+    def _known_saving(self, batch: TokenBatch[Tensor], nodes: Tensor) -> Tensor:
         """The saving that the prices of removed and added nodes tell, corrected node by node; (T,) in units."""
         has_twin = batch.twin >= 0
         before = torch.where(has_twin[:, None], nodes[batch.twin.clamp_min(0)], 0.0)
         correction = self.correction(torch.cat([nodes, nodes - before], dim=-1)).squeeze(-1)
-        price = batch.price * correction.clamp(-_LARGEST_CORRECTION, _LARGEST_CORRECTION).exp()
+        price = batch.price * correction.clamp(-LARGEST_CORRECTION, LARGEST_CORRECTION).exp()
         signed = torch.where(batch.is_after, -price, price) * (batch.role <= ADDED)
         return scatter_sum(signed[:, None], batch.token, batch.num_tokens).squeeze(-1)
 

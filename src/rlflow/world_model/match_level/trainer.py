@@ -18,6 +18,7 @@ import torch
 
 from rlflow.errors import InputError
 from rlflow.kept import fingerprint
+from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.epochs import OnEpoch, TwoPartFit, run_epochs
 from rlflow.world_model.held_out import split_episodes
@@ -27,7 +28,6 @@ from rlflow.world_model.match_level.match_deltas import match_deltas
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.match_level.memory_fit import TokenMemoryFit, pairs, same_outcome
 from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
-from rlflow.world_model.match_level.token_batch import TokenTable
 
 
 def fit_token_model(

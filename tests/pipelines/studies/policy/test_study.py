@@ -22,8 +22,8 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.rules import library
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.best import SEARCHES
+from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
-from rlflow.world_model.settings import read_config
 
 TRANSFORMERS = {"bert", "gpt2", "dalle", "t5_decoder", "vit"}
 

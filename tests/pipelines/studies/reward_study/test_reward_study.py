@@ -9,7 +9,7 @@ from studies.reward_study.cases import TimingConfig
 from support.study_settings import plain_settings
 
 from rlflow.environments import RewardConfig
-from rlflow.world_model.settings import read_config
+from rlflow.settings import read_config
 
 TINY = (
     "graphs=[tiny_merge]",

@@ -9,7 +9,7 @@ from support.study_settings import plain_settings
 
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
-from rlflow.world_model.settings import read_config
+from rlflow.settings import read_config
 
 TINY = (
     "graphs=[tiny_merge]",

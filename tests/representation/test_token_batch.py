@@ -1,13 +1,12 @@
-"""Tokens as tensors: both sides of an edit, and the same whichever others are in the batch."""
+"""Tokens in batches: both sides of an edit, and the same whichever others are in the batch."""
 
 import numpy as np
 import pytest
-import torch
 from support.random_token_rollouts import random_token
 
 from rlflow.representation.edit_graph import ADDED, FAR, NEAR, REMOVED
 from rlflow.representation.match_token import MatchToken
-from rlflow.world_model.match_level.token_batch import TokenBatch, TokenTable
+from rlflow.representation.token_batch import TokenBatch, TokenTable
 
 # near 2 -> removed 0 -> far 3 becomes near 2 -> added 1 -> far 3
 TOKEN = MatchToken.of_arrays(
@@ -34,15 +33,15 @@ def test_both_sides_of_a_token():
     assert batch.num_tokens == 1
 
 
-def part(batch: TokenBatch, number: int) -> dict[str, list[object]]:
+def part(batch: TokenBatch[np.ndarray], number: int) -> dict[str, list[object]]:
     """What a batch says of one of its tokens, as if it stood alone."""
     mine = batch.token == number
-    first, edges = int(torch.nonzero(mine)[0]), mine[batch.sender]
+    first, edges = int(np.flatnonzero(mine)[0]), mine[batch.sender]
     assert (mine[batch.receiver] == edges).all()
     twin = batch.twin[mine]
     told = {name: getattr(batch, name)[mine].tolist() for name in ("op", "role", "features", "price", "is_after")}
-    told["twin"] = torch.where(twin < 0, -1, twin - first).tolist()
-    told["edges"] = (torch.stack([batch.sender, batch.receiver])[:, edges] - first).tolist()
+    told["twin"] = np.where(twin < 0, -1, twin - first).tolist()
+    told["edges"] = (np.stack([batch.sender, batch.receiver])[:, edges] - first).tolist()
     return told
 
 
@@ -62,5 +61,5 @@ def test_a_batch_says_of_a_token_the_same_whichever_others_are_in_it():
 def test_types_are_those_of_networks():
     batch = TokenTable([TOKEN]).batch(np.array([0]))
     for name in ("op", "role", "twin", "token", "sender", "receiver"):
-        assert getattr(batch, name).dtype == torch.int64
-    assert batch.features.dtype == batch.price.dtype == torch.float32
+        assert getattr(batch, name).dtype == np.int64
+    assert batch.features.dtype == batch.price.dtype == np.float32

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from rlflow.errors import InputError
-from rlflow.world_model.settings import read_config
+from rlflow.settings import read_config
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 
 from rlflow.representation.match_token import MatchToken
-from rlflow.world_model.match_level.token_batch import TokenTable
+from rlflow.representation.token_batch import TokenTable
 from rlflow.world_model.match_level.token_encoder import TokenEncoder, TokenReading
 
 
-class TokenReader:
+class NumberedTokens:
     """Numbers tokens in the order in which they are met; `reading` holds what V reads of each, by its number."""
 
     def __init__(self, encoder: TokenEncoder, width: int) -> None:

@@ -1,4 +1,4 @@
-"""Match tokens as tensors: every token is two small graphs side by side, the place before the edit and after it.
+"""Match tokens in batches: every token is two small graphs side by side, the place before the edit and after it.
 
 Nodes near an edit are on both sides, once with the neighbours that they have and once with those that they would get.
 `twin` leads from a node after the edit to itself before it:
@@ -11,37 +11,43 @@ The invariant: a batch says of a token the same, whichever others are in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from rlflow.representation.edit_graph import ADDED, REMOVED
 from rlflow.representation.match_token import MatchToken
 
+A = TypeVar("A")
+B = TypeVar("B")
 _NO_TWIN = -1
 
 
 @dataclass(frozen=True)
-class TokenBatch:
-    """T tokens with N nodes on both sides together.
+class TokenBatch(Generic[A]):
+    """T tokens with N nodes on both sides together, in arrays or in what a network reads instead of them.
 
     op, role (N,) int64; features (N, F), price (N,) float32; is_after (N,) bool; twin (N,) int64, -1 for a node that is
     on one side alone; token (N,) int64, to which token a node belongs; sender, receiver (E,) int64.
     """
 
-    op: Tensor
-    role: Tensor
-    features: Tensor
-    price: Tensor
-    is_after: Tensor
-    twin: Tensor
-    token: Tensor
-    sender: Tensor
-    receiver: Tensor
+    op: A
+    role: A
+    features: A
+    price: A
+    is_after: A
+    twin: A
+    token: A
+    sender: A
+    receiver: A
     num_tokens: int
+
+    def mapped(self, convert: Callable[[A], B]) -> TokenBatch[B]:
+        """Return the same with each array converted."""
+        columns = {name: convert(value) for name, value in vars(self).items() if name != "num_tokens"}
+        return TokenBatch(**columns, num_tokens=self.num_tokens)
 
 
 class TokenTable:
@@ -64,7 +70,7 @@ class TokenTable:
     def __len__(self) -> int:
         return len(self._nodes.lengths)
 
-    def batch(self, chosen: np.ndarray) -> TokenBatch:
+    def batch(self, chosen: np.ndarray) -> TokenBatch[np.ndarray]:
         """The tokens `chosen` (T,), in that order."""
         nodes, token = self._nodes.rows(chosen)
         edges, of_edge = self._edges.rows(chosen)
@@ -73,15 +79,15 @@ class TokenTable:
         twin = self._twins.values[nodes]
         wiring = self._edges.values[edges] + first[of_edge][:, None]
         return TokenBatch(
-            op=torch.from_numpy(self._op[nodes]),
-            role=torch.from_numpy(self._role[nodes]),
-            features=torch.from_numpy(self._features[nodes]),
-            price=torch.from_numpy(self._price[nodes]),
-            is_after=torch.from_numpy(self._is_after[nodes]),
-            twin=torch.from_numpy(np.where(twin == _NO_TWIN, _NO_TWIN, twin + first[token])),
-            token=torch.from_numpy(token),
-            sender=torch.from_numpy(np.ascontiguousarray(wiring[:, 0])),
-            receiver=torch.from_numpy(np.ascontiguousarray(wiring[:, 1])),
+            op=self._op[nodes],
+            role=self._role[nodes],
+            features=self._features[nodes],
+            price=self._price[nodes],
+            is_after=self._is_after[nodes],
+            twin=np.where(twin == _NO_TWIN, _NO_TWIN, twin + first[token]),
+            token=token,
+            sender=np.ascontiguousarray(wiring[:, 0]),
+            receiver=np.ascontiguousarray(wiring[:, 1]),
             num_tokens=len(chosen),
         )
 
