@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from omegaconf import OmegaConf
-from rlflow.world_model.settings import read_config
 from tracking.composition import compose_configuration
 from tracking.factories import graph_of
 
@@ -24,6 +23,7 @@ from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
+from rlflow.settings import read_config
 
 log = logging.getLogger("candidate_agent")
 

@@ -320,7 +320,9 @@ class Result(Document):
     training_s: Seconds
     """Wall time of rollouts, world model and controller; 0 for methods that do not learn."""
     real_interactions: Count
-    """Rewrites carried out: steps of the real environment, training included."""
+    """Rewrites carried out: steps of the real environment, training included; not the lessons of the policy that the
+    experiment's own agent goes on from, which the row of that policy tells.
+    """
     seeds: Seeds
     far_share: Annotated[Share | UnsetType, EQUAL] = UNSET
     """Of predicted prices: the share of the best graph's regions that are far from what the price model has learned

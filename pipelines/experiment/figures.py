@@ -286,8 +286,8 @@ def _states(
     axes.add_collection(lines)
     shown = sorted(at, key=lambda state: [*colours].index(states.nodes[state]["sources"].split(",")[-1]))
     colour = [colours[states.nodes[state]["sources"].split(",")[-1]] for state in shown]
-    rewrites_to_start, saved = zip(*(at[state] for state in shown), strict=True)
-    axes.scatter(rewrites_to_start, saved, s=4, c=colour)
+    from_start, saved = zip(*(at[state] for state in shown), strict=True)
+    axes.scatter(from_start, saved, s=4, c=colour)
 
 
 def _saving_line(axes: Axes, row: Mapping[str, Any], colour: str) -> None:

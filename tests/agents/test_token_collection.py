@@ -17,6 +17,7 @@ from support.walks import LIBRARY
 from rlflow.agents import token_collection
 from rlflow.agents.token_collection import (
     Collected,
+    Expert,
     TokenCollectionConfig,
     collect_tokens,
     expert_way,
@@ -230,6 +231,9 @@ def against_price(state: MatchLevelState) -> np.ndarray:
     return -state.saving_of_all
 
 
+SPENDTHRIFT = Expert("against price", against_price)
+
+
 def test_episodes_begin_on_the_ways_of_greedy_and_of_an_expert():
     """At the start, where a way ends, or anywhere on it."""
     ways = [list(greedy_descent(small_process())), list(expert_way(small_process(), against_price, 3))]
@@ -238,7 +242,7 @@ def test_episodes_begin_on_the_ways_of_greedy_and_of_an_expert():
 
     def begun(**shares: float) -> set[float]:
         config = replace(EPISODES, episodes=12, steps=1, expert_steps=3, **shares)
-        return {round(cost, 6) for _, cost in starts(collect(config, expert=against_price))}
+        return {round(cost, 6) for _, cost in starts(collect(config, expert=SPENDTHRIFT))}
 
     assert begun(from_start=1.0) == {100.0}
     assert begun(from_start=0.0, from_end=1.0) == {greedy[-1], expert[-1]}
@@ -259,7 +263,16 @@ def test_an_expert_goes_to_graphs_that_it_has_not_seen():
 
 
 def test_an_expert_leads_half_of_the_episodes():
-    found = collect(replace(EPISODES, episodes=8, led=(1.0,)), expert=against_price)
+    found = collect(replace(EPISODES, episodes=8, led=(1.0,)), expert=SPENDTHRIFT)
     of_all = [{int(np.sign(step.reward)) for step in one.steps[:1]} for one in found.episodes]
     assert {1} in of_all
     assert {-1} in of_all
+
+
+def test_episodes_of_another_expert_are_not_taken_from_the_same_folder(tmp_path: Path):
+    few = replace(EPISODES, episodes=2, steps=2)
+    collect(few, expert=SPENDTHRIFT, checkpoint=tmp_path)
+    played: list[int] = []
+    for expert in (SPENDTHRIFT, SPENDTHRIFT._replace(digest="other"), None):
+        collect(few, expert=expert, checkpoint=tmp_path, on_episode=lambda number, _: played.append(number))
+    assert played == [0, 1] * 2, "those of the same expert lie there"

@@ -62,7 +62,7 @@ def test_the_policy_that_ships_searches(folder: Path):
         (["train", "in.onnx", "--policy-out", "policy"], "rlflow.world_model"),
         (
             ["optimise", "in.onnx", "-o", "out.onnx", "--method", "rlflow", "--trained-on", "bert"],
-            "data holds no policy.json, and a policy of `dvc repro`",
+            "a policy of `dvc repro`, such as those of data,",
         ),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

@@ -23,8 +23,8 @@ PACKAGES = {"rlflow": "src", "experiment": "pipelines", "studies": "pipelines", 
 
 
 def script_of(stage: str, folder: Path) -> Path:
-    """That of a stage; all rounds of it have one."""
-    return folder / f"{stage.partition('@')[0]}.py"
+    """That of a stage."""
+    return folder / f"{stage}.py"
 
 
 DECLARED = stage_names(ROOT)

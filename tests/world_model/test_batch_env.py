@@ -35,6 +35,9 @@ class Counters(BatchEnv):
         self.count[done] = 0
         return self._seen(), done.astype(np.float32), done, [{} for _ in done]
 
+    def action_masks(self) -> np.ndarray:
+        return np.array([[True, number % 2 == 1] for number in range(self.num_envs)])
+
     def _seen(self) -> np.ndarray:
         return self.count[:, None].astype(np.float32)
 
@@ -66,9 +69,9 @@ def test_what_is_asked_of_one_environment_is_asked_of_all_or_refused() -> None:
         env.set_attr("limit", 5)
 
 
-def test_a_method_of_the_batch_gives_each_environment_its_row() -> None:
+def test_masks_are_told_by_environment_and_nothing_else_is_called() -> None:
     env = Counters(3)
-    env.reset()
-    env.step([0, 0, 1])
-    assert np.array(env.env_method("_seen")).tolist() == [[1.0], [1.0], [2.0]]
-    assert np.array(env.env_method("_seen", indices=[2])).tolist() == [[2.0]]
+    assert np.array(env.env_method("action_masks")).tolist() == [[True, False], [True, True], [True, False]]
+    assert np.array(env.env_method("action_masks", indices=[1])).tolist() == [[True, True]]
+    with pytest.raises(NotImplementedError, match="no environment inside"):
+        env.env_method("reset")

@@ -21,7 +21,7 @@ from typing import Any
 from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.agents.match_level.controller import MatchLevelController
-from rlflow.agents.match_level.match_level_process import experts_choice
+from rlflow.agents.match_level.match_level_process import expert_of
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.match_level.taught_guide import shipped
@@ -77,14 +77,15 @@ def _alone(cell: Training) -> Row:
     started, rules = time.perf_counter(), library.load()
     begin = shipped().model if cell.pretrained else None
     cost_model = COST_MODELS.get(cell.cost_model)(cell.context)
-    process = TokenProcess(from_onnx(cell.model), Rewriter(rules.rules), cost_model)
+    vocabulary = begin.arguments.vocabulary if begin is not None else None
+    process = TokenProcess(from_onnx(cell.model), Rewriter(rules.rules), cost_model, vocabulary)
     rollouts = collect_tokens(
         process,
         cell.model.stem,
         cell.collection,
         seed=cell.seed,
         library_hash=rules.hash,
-        expert=experts_choice(begin) if begin is not None else None,
+        expert=expert_of(begin) if begin is not None else None,
     ).rollouts
     world = FittedWorld.fit(rollouts, cell.world_model, seed=cell.seed, begin=begin)
     dream = world.dream(rollouts, cell.dream)
@@ -112,10 +113,12 @@ def _played(process: TokenProcess, world: FittedWorld, max_steps: int, controlle
 
 
 def summary(rows: Mapping[Key, Row], max_steps: int) -> Agent:
-    """The rows by prices, graph and method, those of the agent over their seeds."""
+    """The rows by prices, graph and method, those of the agent over seeds; a graph that lacks either is left out."""
     by_method: dict[str, dict[str, dict[str, dict[str, Row]]]] = nested(rows)
     return {
-        cost: {graph: _methods(found, max_steps) for graph, found in graphs.items()}
+        cost: {
+            graph: _methods(found, max_steps) for graph, found in graphs.items() if len(found) > 1 and ALONE in found
+        }
         for cost, graphs in by_method.items()
     }
 
@@ -135,5 +138,5 @@ def _methods(found: Mapping[str, Mapping[str, Row]], max_steps: int) -> Methods:
             wall_time_s=Median.over([row["wall_time_s"] for row in trained]),
         ),
         searches=searches,
-        best_known_percent=max(*saved, *(search.saved_percent for search in searches.values())),
+        best_known_percent=max([*saved, *(search.saved_percent for search in searches.values())]),
     )

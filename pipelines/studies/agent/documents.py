@@ -44,7 +44,7 @@ class Methods(Document):
     searches: Annotated[dict[str, Found], NOT_EMPTY]
     """By the names in conf/evaluation; none takes longer than its budget there."""
     best_known_percent: Percent
-    """The most of any row here, of any seed."""
+    """The most that any search or any seed's best snapshot saves here."""
 
 
 Agent = dict[str, Annotated[dict[str, Methods], NOT_EMPTY]]

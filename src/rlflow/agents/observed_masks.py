@@ -1,7 +1,7 @@
 """Policies that read from the observation which actions are valid, in the interface of sb3-contrib.
 
-The counts of matches are part of what a policy sees, and say what can be done. So nothing hands masks in from outside,
-and no buffer stores them. A subclass gives a distribution with the masks already in it, and values:
+The counts of matches are part of what a policy sees, and say what can be done. So no mask is needed from outside, and
+no buffer stores them. A subclass gives a distribution with the masks already in it, and values:
 
     class Policy(ObservedMaskPolicy):
         def build_networks(self): ...

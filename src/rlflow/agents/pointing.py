@@ -37,9 +37,13 @@ class PointerDistribution(ObservedMaskDistribution):
         return cls(masked_log_softmax(torch.cat([choices, terminate], dim=-1), rule_mask(present)))
 
     def apply_masking(self, masks: Any) -> None:
-        """Leave the choices (B, K + 1) alone that the masks admit; those of the observation are in there already."""
-        if masks is not None:
-            self.log_probability = masked_log_softmax(self.log_probability, torch.as_tensor(masks, dtype=torch.bool))
+        """Accept masks (B, K + 1) that an environment tells, which are those that the observation carries.
+
+        `ValueError` for others, by which PPO would not evaluate what was sampled.
+        """
+        valid = torch.isfinite(self.log_probability)
+        if masks is not None and not torch.equal(torch.as_tensor(masks, dtype=torch.bool), valid):
+            raise ValueError("these masks are not those that the observation carries")
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw one action per row, (B,)."""

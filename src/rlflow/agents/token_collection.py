@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -101,6 +102,13 @@ Prefer = Callable[[MatchLevelState], np.ndarray]
 """A number (K,) for each class, the greatest of the one that is preferred."""
 
 
+class Expert(NamedTuple):
+    """One who knows what to take, and the digest of what he knows."""
+
+    digest: str
+    prefers: Prefer
+
+
 def collect_tokens(
     process: TokenProcess,
     graph: str,
@@ -108,19 +116,19 @@ def collect_tokens(
     *,
     seed: int,
     library_hash: str,
-    expert: Prefer | None = None,
+    expert: Expert | None = None,
     numbers: Sequence[int] | None = None,
     checkpoint: Path | None = None,
     on_episode: Callable[[int, TokenEpisode], None] | None = None,
 ) -> Collected:
     """Collect `config.episodes` episodes, or those of them that have these numbers.
 
-    expert: how likely one takes each class, as a logit; episodes begin on its way as on greedy's, and it leads half of
-    them. checkpoint: a folder, for one expert; episodes that lie there already are not played again, by any process,
-    unless seed, settings, rules or vocabulary were others. on_episode(number, episode) after each that is played.
+    expert: episodes begin on his way as on greedy's, and he leads half of them. checkpoint: a folder; episodes that lie
+    there already are not played again, by any process, unless seed, settings, expert, rules or vocabulary were others.
+    on_episode(number, episode) after each that is played.
     """
     nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash)
-    leaders = [_saving_of_all] if expert is None else [_saving_of_all, expert]
+    leaders = [_saving_of_all] if expert is None else [_saving_of_all, expert.prefers]
     visited = list[list[MatchLevelState]]()
 
     def one(number: int) -> Collected:
@@ -138,17 +146,17 @@ def collect_tokens(
     shards = None
     if checkpoint is not None:
         of_rules = (graph, library_hash, process.vocabulary)
-        run = fingerprint(seed, replace(config, episodes=0), *of_rules)
+        run = fingerprint(seed, replace(config, episodes=0), expert and expert.digest, *of_rules)
         shards = Kept(checkpoint / run, Collected.save, Collected.load)
     asked = range(config.episodes) if numbers is None else numbers
     return put_together([Collected(nothing, 0, 0.0), *played_once(asked, shards, one, told)])
 
 
-def _ways(process: TokenProcess, expert: Prefer | None, expert_steps: int) -> Iterator[Iterator[MatchLevelState]]:
+def _ways(process: TokenProcess, expert: Expert | None, expert_steps: int) -> Iterator[Iterator[MatchLevelState]]:
     """Yield the ways on which episodes begin."""
     yield greedy_descent(process)
     if expert is not None:
-        yield expert_way(process, expert, expert_steps)
+        yield expert_way(process, expert.prefers, expert_steps)
 
 
 def _episode(
@@ -204,13 +212,13 @@ def greedy_descent(process: TokenProcess) -> Iterator[MatchLevelState]:
         yield state
 
 
-def expert_way(process: TokenProcess, expert: Prefer, steps: int) -> Iterator[MatchLevelState]:
+def expert_way(process: TokenProcess, prefers: Prefer, steps: int) -> Iterator[MatchLevelState]:
     """Yield the states on the way of an expert, the start first: the likeliest class that leads to a new graph."""
     state = process.start()
     seen = {state.hash}
     yield state
     for _ in range(steps):
-        following = (process.step(state, int(number)).state for number in np.argsort(-expert(state), kind="stable"))
+        following = (process.step(state, int(number)).state for number in np.argsort(-prefers(state), kind="stable"))
         new = next((after for after in following if after.hash not in seen), None)
         if new is None:
             return

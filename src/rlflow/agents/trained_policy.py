@@ -40,7 +40,7 @@ def trained_policy(
     place = Path("data" if folder is None else folder)
     if trained_on is None and (place / guide.FILE).exists():
         return make_search(Guide.load(place).search, parts, options, f"the policy in {place}")
-    with needs("learn", f"{place} holds no {guide.FILE}, and a policy of `dvc repro`"):
+    with needs("learn", f"a policy of `dvc repro`, such as those of {place},"):
         from rlflow.agents.experiment_policy import experiment_policy
 
     named = {"folder": place, "trained_on": trained_on, **options}

@@ -1,7 +1,7 @@
 """Environments that are stepped together, in the interface of Stable-Baselines3: dreams, or episodes on a real graph.
 
-A subclass gives `reset`, `step_wait`, `state_dict` and `load_state_dict`. Nothing can be called or set in one
-environment alone, since those of a batch share everything but where they are.
+A subclass gives `reset`, `step_wait`, `state_dict` and `load_state_dict`. Nothing can be set in one environment alone,
+since those of a batch share everything but where they are; of what can be asked, each has its row.
 """
 
 from abc import abstractmethod
@@ -49,8 +49,10 @@ class BatchEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: int | Iterable[int] | None = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Call a method of the batch that returns a row for each environment, such as `action_masks`."""
-        rows = getattr(self, method_name)(*method_args, **method_kwargs)
+        """Ask for the rows of `action_masks`; anything else is refused, since a batch has no environment inside."""
+        if method_name != "action_masks":
+            raise NotImplementedError(f"cannot call {method_name}: a batch has no environment inside")
+        rows = getattr(self, method_name)()
         return [rows[index] for index in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: int | Iterable[int] | None = None) -> list[bool]:

@@ -16,7 +16,7 @@ WALKED = {"rollouts": [way("ab", "abc"), way("far")], "policy": [way("start", "a
 
 
 def test_sources_are_compared_state_by_state():
-    """The rollouts begin where the policy has led, so that their best state is three rewrites from the start; one of
+    """The rollouts begin where the policy ends, so that their best state is three rewrites from the start; one of
     their states cannot be reached by any of these ways.
     """
     found = overlap(state_graph("start", WALKED))

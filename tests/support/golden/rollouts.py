@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from rlflow import zoo
 from rlflow.agents.collection import Collection, CollectionConfig, collect
 from rlflow.agents.match_level.lessons import Expert, Lesson, Start, Taught, teach
-from rlflow.agents.match_level.match_level_process import experts_choice
+from rlflow.agents.match_level.match_level_process import expert_of
 from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.analytic import AnalyticCost
@@ -61,7 +61,7 @@ def pooled() -> Collection:
 
 def _of_an_expert() -> Value:
     """Collect episodes that begin on the way of the policy that ships, and are led by it."""
-    process, expert = small_process(), experts_choice(shipped().model)
+    process, expert = small_process(), expert_of(shipped().model)
     found = collect_tokens(process, "bert", FEW, seed=1, library_hash=LIBRARY.hash, expert=expert)
     return {**_of_tokens(found.rollouts), "evaluations": found.rewrites}
 

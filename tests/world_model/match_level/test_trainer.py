@@ -102,3 +102,10 @@ def test_a_fit_does_not_go_on_from_a_model_of_another_size(token_rollouts: Token
     wider = replace(SMALL, encoder_width=SMALL.encoder_width + 1)
     with pytest.raises(InputError, match=r"encoder_width is 13, and 12 in the model that the fit goes on from"):
         fit_token_model(token_rollouts, wider, seed=0, begin=token_model)
+
+
+def test_where_no_expert_is_shown_v_tells_the_same_of_all(token_rollouts: TokenRollouts, token_model: MatchLevelModel):
+    """So that a controller does not take what the network began with for an expert's word."""
+    assert token_model.read(token_rollouts).taken.unique().tolist() == [0.0]
+    shown = fit_token_model(thrifty(token_rollouts), SMALL, seed=0)
+    assert len(shown.read(token_rollouts).taken.unique()) > 3

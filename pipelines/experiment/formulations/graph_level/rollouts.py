@@ -20,6 +20,8 @@ from rlflow.trajectory.state_graph import Way, way_of
 
 def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[str, Any]:
     settings, stopwatch = stage.settings, stage.stopwatch
+    if settings["pretrained"] is not None:
+        raise InputError("nothing that ships reads whole graphs: choose pretrained=null with world_model=graph_level")
     env = SubstitutionEnv(
         graph_of(settings["graph"]),
         agent_rules(stage.input("data/rules"), stage.graph),

@@ -9,7 +9,7 @@ from tracking.stage import Stage
 
 from experiment.formulations.episodes import OnEpisode, improvements
 from experiment.formulations.match_level.pretrained import pretrained
-from rlflow.agents.match_level.match_level_process import experts_choice
+from rlflow.agents.match_level.match_level_process import expert_of
 from rlflow.agents.token_collection import Collected, TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
@@ -54,7 +54,8 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
     settings = stage.settings["rollouts"]
     config = TokenCollectionConfig(**settings | {"led": tuple(settings["led"])})
     rules, model = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage.settings)
-    process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model)
+    vocabulary = None if model is None else model.arguments.vocabulary
+    process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model, vocabulary)
 
     def told(number: int, episode: TokenEpisode) -> None:
         on_episode(number, sum(step.reward for step in episode.steps), 100.0 - episode.states[-1].cost)
@@ -65,7 +66,7 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
         config,
         seed=stage.seed,
         library_hash=rules.hash,
-        expert=None if model is None else experts_choice(model),
+        expert=None if model is None else expert_of(model),
         numbers=share.of(config.episodes),
         checkpoint=stage.checkpoint / "episodes",
         on_episode=told,

@@ -3,7 +3,8 @@
     tuned = fine_tuned(taught_guide.shipped(), [taught.rollouts for taught in lessons], TuningConfig(), seed=0)
 
 The lessons that it learned from before are not at hand, so that it could forget them. Hence few epochs in small steps:
-what V reads of rewrites that the new lessons show changes, the rest hardly.
+what V reads of rewrites that the new lessons show changes, the rest hardly. What it told of experts stands in where the
+new lessons show none (`encoder_fit.remembered`).
 
 The invariant: the same policy, lessons, settings and seed give the same policy.
 """

@@ -9,7 +9,7 @@ A choice is a class of matches, all of which are carried out, one after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,14 +17,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rlflow.agents.token_collection import Expert
 from rlflow.environments.process import Process, ProcessState
 from rlflow.environments.token_process import MatchLevelState, TokenProcess
+from rlflow.kept import fingerprint
 from rlflow.representation.token_rollouts import FAR_AWAY, nearness_after
 from rlflow.rules.matching.rewriter import Location
 from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.numbered_tokens import NumberedTokens
 from rlflow.world_model.match_level.observation import TokenLayout
+
+_DECIMALS = 4  # of a logit
 
 
 class ClassesSeen(NamedTuple):
@@ -137,15 +141,18 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         return int(self.shown(state)[choice])
 
 
-def experts_choice(model: MatchLevelModel) -> Callable[[MatchLevelState], np.ndarray]:
-    """Return what tells of each class of a state (K,) the logit that an expert takes a match of it, as V reads it."""
+def expert_of(model: MatchLevelModel) -> Expert:
+    """Return the expert who takes what V of a model says that experts take; the process must have its vocabulary.
+
+    Its logits are rounded, so that what else was read before has no say in its choice.
+    """
     seen = NumberedTokens(model.encoder, model.arguments.config.encoder_width)
 
-    def told(state: MatchLevelState) -> np.ndarray:
+    def prefers(state: MatchLevelState) -> np.ndarray:
         numbers = seen.numbers(state.classes.tokens)
-        return seen.reading.taken.numpy()[numbers]
+        return seen.reading.taken.numpy()[numbers].round(_DECIMALS)
 
-    return told
+    return Expert(fingerprint(content=(weight.numpy() for weight in model.state_dict().values())), prefers)
 
 
 def _single(value: float) -> Tensor:

@@ -21,9 +21,9 @@ class MatchLevelControllerConfig(PPOConfig):
     learning_rate: float = 3e-3
     reward_scale: float = 1.0  # most rewrites save less than a percent
     width: int = 32
-    greedy_weight: float = 5.0
-    expert_weight: float = 0.5
-    terminate_bias: float = 1.0
+    greedy_weight: float = 3.0
+    expert_weight: float = 1.0
+    terminate_bias: float = -1.0
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class EncoderScorer:
     """Reads matches of the graphs of one optimisation, which begins at `start`.
 
     Readings are rounded to ten-thousandths, far below V's errors and several times what ONNX Runtime and PyTorch differ
-    by where they differ most: matches that V holds for equal are equal on every processor, and so in one order.
+    by where they differ most: what V considers equal is nearly always equal on every processor, and so in one order.
     """
 
     def __init__(self, reader: TokenReader, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> None:

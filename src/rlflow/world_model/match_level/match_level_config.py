@@ -8,8 +8,8 @@ class MatchLevelModelConfig:
     """Settings of V (`encoder_*`) and of M (the rest): sizes first, then those of the fit."""
 
     encoder_width: int = 64
-    encoder_layers: int = 3  # rounds of message passing: how far a node of a token sees
-    encoder_epochs: int = 30  # passes of V over the distinct tokens
+    encoder_layers: int = 4  # rounds of message passing: how far a node of a token sees
+    encoder_epochs: int = 20  # passes of V over the distinct tokens
     encoder_batch: int = 128  # tokens of a gradient step of V
     encoder_learning_rate: float = 2e-3
     births_weight: float = 0.1  # of what V must tell of births, beside what it must tell of savings

@@ -32,7 +32,8 @@ class NumberedTokens:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what was read: the last digit of a reading depends on what else was read with it."""
-        return {"keys": torch.tensor([list(key) for key in self._number], dtype=torch.uint8), "reading": self.reading}
+        keys = torch.tensor([list(key) for key in self._number], dtype=torch.uint8)
+        return {"keys": keys, "reading": tuple(self.reading)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._number = {bytes(key): number for number, key in enumerate(state["keys"].tolist())}

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
 
 from rlflow.errors import InputError
 from rlflow.kept import fingerprint
@@ -28,6 +29,7 @@ from rlflow.world_model.match_level.match_deltas import match_deltas
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from rlflow.world_model.match_level.memory_fit import TokenMemoryFit, pairs, same_outcome
 from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
+from rlflow.world_model.match_level.token_encoder import TokenEncoder
 
 
 def fit_token_model(
@@ -77,6 +79,8 @@ class _Fit(TwoPartFit):
         labels = token_labels(self.training, self.operators)
         if begin is not None:
             labels = remembered(labels, begin.encoder.read(self.table))
+        elif not labels.taken_weight.any():
+            _know_no_expert(self.model.encoder)
         encoder = TokenEncoderFit(self.model.encoder, self.table, labels, config)
         super().__init__(self.model, encoder, encoder.births, encoder_epochs=config.encoder_epochs, seed=seed)
 
@@ -94,13 +98,21 @@ class _Fit(TwoPartFit):
             self.model.encoder.sigma_factor.mul_(calibration_factor(errors))  # that of `begin` is in the errors
 
 
+def _know_no_expert(encoder: TokenEncoder) -> None:
+    """Let V tell the same of all tokens, where no expert is shown: a controller would take noise for his word."""
+    last = encoder.worth[-1]
+    assert isinstance(last, nn.Linear)
+    nn.init.zeros_(last.weight)
+    nn.init.zeros_(last.bias)
+
+
 def _check_sizes(known: MatchLevelModelConfig, given: MatchLevelModelConfig) -> None:
     """Raise `InputError` where a model has other sizes than the one that it is to go on from."""
     for name in ("encoder_width", "encoder_layers", "metric_width", "survival_width"):
         if (size := getattr(known, name)) != getattr(given, name):
             raise InputError(
                 f"world model: {name} is {getattr(given, name)}, and {size} in the model that the fit goes on from: "
-                "give it that, or begin afresh"
+                f"world_model.{name}={size}, or pretrained=null for one that begins afresh"
             )
 
 

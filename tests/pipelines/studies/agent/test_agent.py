@@ -45,6 +45,7 @@ def test_rows_of_seeds_are_told_together_beside_the_searches() -> None:
     assert bert["alone"]["last_percent"]["value"] == 3.0
     assert bert["searches"]["greedy"]["saved_percent"] == 4.1
     assert bert["best_known_percent"] == 6.0
+    assert summary({key: row for key, row in rows.items() if key[2] != ALONE}, max_steps=30) == {"predicted": {}}
     rows["predicted", "bert", "best", ""] = found(6.5)
     assert summary(rows, max_steps=30)["predicted"]["bert"].best_known_percent == 6.5
 
