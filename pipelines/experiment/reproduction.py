@@ -141,7 +141,8 @@ def _compared(
     before, now = _children(published), _children(fresh)
     if before is None or now is None:
         kind = place.kind or Kind.EQUAL
-        as_before = not (published is None or fresh is None) and _AS_BEFORE[kind](published, fresh)
+        nothing = [value is None for value in (published, fresh)]
+        as_before = all(nothing) if any(nothing) else _AS_BEFORE[kind](published, fresh)
         yield Compared(file, place.path, kind, published, fresh, as_before, intervals)
         return
     for key in before | now:

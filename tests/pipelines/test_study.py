@@ -36,5 +36,5 @@ def test_documents_name_studies_that_there_are(repository: Path) -> None:
 def test_an_unknown_name_is_answered_with_all_names(repository: Path, command: Callable) -> None:
     refused = command("python", str(repository / "pipelines/study.py"), "heardoom", cwd=repository, check=False)
     assert refused.returncode == 1
-    assert "NAME is one of: borders, budgets, cost_accuracy, headroom, headroom.latency" in refused.stderr
+    assert "NAME is one of: agent, borders, budgets, cost_accuracy, headroom, headroom.latency" in refused.stderr
     assert "Traceback" not in refused.stderr

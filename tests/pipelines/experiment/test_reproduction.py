@@ -73,6 +73,20 @@ def test_a_changed_count_is_named(compared: Callable[..., Reproduction]) -> None
     assert found.deviation == pytest.approx(1 / found.fresh)
 
 
+@pytest.mark.parametrize(("before", "now", "alike"), [(None, None, True), (None, 3, False), (3, None, False)])
+def test_null_is_as_before_where_it_was_null(before: int | None, now: int | None, alike: bool) -> None:
+    """A state that no known way reaches has no number of rewrites."""
+    file = "data/results/evaluate/states.json"
+
+    def states(rewrites: int | None) -> dict[str, Any]:
+        source = {"states": 2, "alone": 2, "best_saved_percent": 1.5, "rewrites_to_best": rewrites, "shared": {}}
+        return {file: {"bert": {"states": 2, "edges": 1, "sources": {"rollouts": source}}}}
+
+    again = reproduction([file], {}, run("HEAD", states(before)), run("here", states(now)))
+    assert again.faults == ()
+    assert [place for place, *_ in told(again)] == ([] if alike else ["/bert/sources/rollouts/rewrites_to_best"])
+
+
 def test_what_must_be_equal_may_not_differ_in_its_last_digit(compared: Callable[..., Reproduction]) -> None:
     def change(fresh: dict[str, Any]) -> None:
         row = fresh[EVALUATION]["bert"]["greedy"]

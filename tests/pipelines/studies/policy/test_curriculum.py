@@ -40,7 +40,7 @@ def test_every_lesson_is_there_with_what_it_does_not_say_itself():
     assert plain.subject.cost == {"group": "cost", "kind": "analytic"}
     assert plain.lesson.expert == merged.lesson.expert == Expert("chains", {}, 9)
     assert plain.lesson.gain == GainConfig(0.5, 3)
-    assert (plain.lesson.play.episodes, plain.lesson.play.greedy, plain.lesson.seed) == (2, (0.5,), 7)
+    assert (plain.lesson.play.episodes, plain.lesson.play.led, plain.lesson.seed) == (2, (0.5,), 7)
     assert not plain.held_out
 
 
