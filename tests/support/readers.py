@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlflow.agents.match_level.onnx_encoder import onnx_encoder
 from rlflow.agents.match_level.token_reader import OnnxReader
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.world_model.match_level.model import MatchLevelModel
-from rlflow.world_model.match_level.onnx_encoder import onnx_encoder
 
 
 def reader_of(model: MatchLevelModel) -> OnnxReader:

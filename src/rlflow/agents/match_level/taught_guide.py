@@ -17,10 +17,10 @@ from typing import Any
 
 from rlflow.agents.match_level.guide import ENCODER, POLICY, VERSION, Guide, description, digest, shipped_folder
 from rlflow.agents.match_level.guided_chains import ChainConfig
+from rlflow.agents.match_level.onnx_encoder import onnx_encoder
 from rlflow.agents.match_level.token_reader import OnnxReader
 from rlflow.onnx_io.saving import save_model
 from rlflow.world_model.match_level.model import MatchLevelModel
-from rlflow.world_model.match_level.onnx_encoder import onnx_encoder
 
 WEIGHTS = "world_model.safetensors"
 _DECIMALS = 4  # of a share of matches

@@ -59,7 +59,7 @@ class TokenReading(NamedTuple):
 class TokenEncoder(nn.Module):
     """Message passing over both sides of every token, then a sum over the nodes of each side.
 
-    `onnx_encoder.py` writes the same steps as an ONNX model.
+    `agents/match_level/onnx_encoder.py` writes the same steps as an ONNX model.
 
     `sigma_factor`, by which every sigma is multiplied, is 1 until the fit is over (`calibration.py`).
     """

@@ -9,10 +9,10 @@ from support.random_token_rollouts import WORDS, random_token
 from support.readers import TorchReader, reader_of
 from support.token_worlds import SMALL
 
+from rlflow.agents.match_level.onnx_encoder import onnx_encoder
 from rlflow.representation.edit_graph import NEAR
 from rlflow.representation.match_token import MatchToken
 from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
-from rlflow.world_model.match_level.onnx_encoder import onnx_encoder
 
 TOKENS = [random_token(np.random.default_rng(seed)) for seed in range(30)]
 CLOSE = {"rtol": 100 * float(np.finfo(np.float32).eps), "atol": 100 * float(np.finfo(np.float32).eps)}
