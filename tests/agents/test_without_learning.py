@@ -59,7 +59,7 @@ def test_the_policy_that_ships_searches(folder: Path):
 @pytest.mark.parametrize(
     ("arguments", "needed_by"),
     [
-        (["train", "in.onnx", "--policy-out", "policy"], "rlflow.world_model"),
+        (["train", "in.onnx", "--policy-out", "policy"], "rlflow train"),
         (
             ["optimise", "in.onnx", "-o", "out.onnx", "--method", "rlflow", "--trained-on", "bert"],
             "a policy of `dvc repro`, such as those of data,",

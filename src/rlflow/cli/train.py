@@ -10,17 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from rlflow.agents.match_level import taught_guide
-from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
-from rlflow.agents.match_level.lessons import Expert, Lesson, Taught, teach
-from rlflow.agents.match_level.taught_guide import TaughtGuide
-from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.atomic_file import written_whole
 from rlflow.cli.arguments import parse_shape
 from rlflow.cli.progress import progress_bar
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.errors import InputError
+from rlflow.extras import needs
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, OnProgress
 from rlflow.optimise import DEFAULT_COST_MODEL
@@ -31,6 +27,13 @@ from rlflow.rules.library import load as load_library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.search.greedy import Greedy
+
+with needs("learn", "rlflow train"):
+    from rlflow.agents.match_level import taught_guide
+    from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
+    from rlflow.agents.match_level.lessons import Expert, Lesson, Taught, teach
+    from rlflow.agents.match_level.taught_guide import TaughtGuide
+    from rlflow.agents.token_collection import TokenCollectionConfig
 
 EXPERTS: Mapping[str, Callable[[int], Expert]] = {
     "equality_saturation": lambda effort: Expert(
