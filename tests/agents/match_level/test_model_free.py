@@ -11,7 +11,7 @@ from support.walks import LIBRARY
 from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.model_free import train_on_graph
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_return
+from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.selection import Trial
 from rlflow.environments.end_to_end import EndToEnd
 from rlflow.environments.reward_config import RewardConfig
@@ -117,14 +117,15 @@ def test_a_measured_reward_goes_on_from_what_it_knew(model: MatchLevelModel, tmp
 
 @pytest.mark.slow
 def test_the_best_of_what_was_tried_is_kept(model: MatchLevelModel) -> None:
-    """With V not even fitted. Not vacuous: snapshots differ, and the best is not the last."""
-    process, scores = small_process(), list[float]()
+    """By what the judge says of each. Not vacuous: the second is the best, and snapshots differ."""
+    process, scores, tried = small_process(), iter([1.0, 3.0, 2.0, 0.0, 2.5]), list[dict[str, torch.Tensor]]()
 
     def judge(controller: MatchLevelController) -> Trial:
-        scores.append(real_return(process, model, controller, short.max_steps).score_percent)
-        return Trial(scores[-1], 3)
+        tried.append({name: weight.clone() for name, weight in controller.policy.state_dict().items()})
+        return Trial(next(scores), 3)
 
-    short, longer = replace(EPISODES, max_steps=2), replace(PPO, total_steps=480, epochs=4, updates_per_trial=5)
+    short, longer = replace(EPISODES, max_steps=2), replace(PPO, total_steps=192, updates_per_trial=2)
     best = train_on_graph(process, model, longer, short, seed=0, judge=judge)
-    assert real_return(process, model, best, short.max_steps).score_percent == pytest.approx(max(scores))
-    assert max(scores) > max(scores[-1], 0.0)
+    alike = [all(torch.equal(weight, one[name]) for name, weight in best.policy.state_dict().items()) for one in tried]
+    assert alike == [number == 1 for number in range(len(tried))]
+    assert len(tried) >= 3, "else the best is the last"
