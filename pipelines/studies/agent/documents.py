@@ -15,7 +15,7 @@ class Found(Document):
     rewrites: Count
     """That it carried out."""
     wall_time_s: Seconds
-    """Beside one other training or search."""
+    """Beside other work."""
 
 
 class Alone(Document):

@@ -103,7 +103,7 @@ Prefer = Callable[[MatchLevelState], np.ndarray]
 
 
 class Expert(NamedTuple):
-    """One who knows what to take, and the digest of what he knows."""
+    """A preference among classes that was learned elsewhere, with a digest that tells it from others."""
 
     digest: str
     prefers: Prefer
@@ -123,7 +123,7 @@ def collect_tokens(
 ) -> Collected:
     """Collect `config.episodes` episodes, or those of them that have these numbers.
 
-    expert: episodes begin on his way as on greedy's, and he leads half of them. checkpoint: a folder; episodes that lie
+    expert: episodes begin on its way as on greedy's, and it leads half of them. checkpoint: a folder; episodes that lie
     there already are not played again, by any process, unless seed, settings, expert, rules or vocabulary were others.
     on_episode(number, episode) after each that is played.
     """

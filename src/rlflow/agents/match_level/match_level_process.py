@@ -142,7 +142,7 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
 
 
 def expert_of(model: MatchLevelModel) -> Expert:
-    """Return the expert who takes what V of a model says that experts take; the process must have its vocabulary.
+    """Return the expert that takes what V of a model says experts take; the process must have its vocabulary.
 
     Its logits are rounded, so that what else was read before has no say in its choice.
     """

@@ -99,7 +99,7 @@ class _Fit(TwoPartFit):
 
 
 def _know_no_expert(encoder: TokenEncoder) -> None:
-    """Let V tell the same of all tokens, where no expert is shown: a controller would take noise for his word."""
+    """Let V tell the same of all tokens where no expert is shown, or a controller would follow noise."""
     last = encoder.worth[-1]
     assert isinstance(last, nn.Linear)
     nn.init.zeros_(last.weight)
