@@ -173,7 +173,7 @@ def _training(method: str) -> tuple[float, int]:
 
 
 def _learning(stage: Stage) -> tuple[float, int]:
-    """The seconds and the real interactions of learning on this graph; what V began as had its lessons before."""
+    """The seconds and the real interactions of learning on this graph, without lessons of the policy that ships."""
     stages = ("collect_rollouts", "fit_world_model", "train_controller")
     files = (stage.input(f"data/results/{name}/metrics.json") for name in stages)
     rollouts, fit, training = (read_results(file)[stage.graph] for file in files)
