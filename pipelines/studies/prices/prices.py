@@ -2,11 +2,12 @@
 what prices are learned from.
 
     python pipelines/study.py prices   conf/study/prices.yaml as it is
-    python pipelines/study.py prices 'models=[{family: mlp, entry: mlp}]' 'full_size=[]' 'exported=[]' folder=/tmp/own
+    python pipelines/study.py prices 'models=[{family: mlp, entry: mlp}]' 'full_size=[]' 'exported=[]' folder=/tmp/own \
+        results=/tmp/own/metrics.json
 
 Regions and graphs go to data/regions with a data sheet, beside what was measured before, of which the first round
-replaces that of the same models on this processor, figures to
-data/results/prices/metrics.json. The machine should be quiet. What was measured is kept until all is.
+replaces that of the same models on this processor, figures to data/results/prices/metrics.json; or elsewhere, as the
+second command says. The machine should be quiet. What was measured is kept until all is.
 
 What searches reach is what is wrongly priced. So `make prices` measures, learns, and measures what searches by the new
 prices find (`round=2`), for each of its `ROUNDS`: `claims` says how much of what they promised was true.
@@ -42,7 +43,6 @@ from studies.prices.placed_variants import MeasuringConfig, placed_variants
 from studies.prices.variants import Configuration, VariantsConfig
 from studies.program import open_study, study_program
 
-RESULTS = Path("data/results/prices/metrics.json")
 REGIONS, GRAPHS = "regions.jsonl.xz", "graphs.jsonl.xz"
 
 Row = dict[str, Any]
@@ -63,7 +63,7 @@ def main(config: DictConfig) -> None:
             rows |= {name: row for (name,), row in study.rows(cells, measured, _logged).items()}
         if study.missing:
             return
-        folder = Path(settings["folder"])
+        folder, results = Path(settings["folder"]), Path(settings["results"])
         regions, graphs = merged(folder, rows, anew=settings["round"] == 1)
         write_records(folder / REGIONS, regions)
         write_records(folder / GRAPHS, graphs)
@@ -72,11 +72,11 @@ def main(config: DictConfig) -> None:
             "hardware": machine.cpu_model,
             "runtime_version": machine.runtime_version,
         }
-        write_results(RESULTS, Prices, document)
+        write_results(results, Prices, document)
         with written_whole(folder / "README.md") as draft:
             draft.write_text(data_sheet(document))
         study.run.log(0, numbers(document))
-        study.run.artifact(RESULTS)
+        study.run.artifact(results)
 
 
 def _configurations(settings: Any, part: str) -> Iterator[Configuration]:

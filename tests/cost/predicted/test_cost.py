@@ -114,6 +114,8 @@ def test_a_processor_here_that_is_known_is_asked_for_by_its_name_and_threads(mod
     assert chosen == [far_off, alike["like two"]]
     with pytest.raises(InputError, match="threads is 0"):
         PredictedConfig(threads=0)
+    with pytest.raises(InputError, match="threads=2 goes with processor=here"):
+        PredictedConfig("like two", threads=2)
 
 
 def test_dynamic_dimensions_are_priced_at_the_sizes_given(bert, model) -> None:

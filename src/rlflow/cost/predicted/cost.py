@@ -42,7 +42,7 @@ class PredictedConfig:
 
     - `processor`: the name of one that the model knows, "here" for this machine's or the one that is most like it, and
       None for the model's reference, at whose prices experiments are equal everywhere.
-    - `threads`: those of the sessions that a price is for, where the processor is the one here.
+    - `threads`: those of the sessions that a price is for, where the processor is the one here; another says its own.
     - `pace`: how many times as long as that processor the machine takes.
     - `noise_share`, `noise_us`: what each changed region adds to the standard error of a change, as a share of its
       price and in microseconds beside. The share is none: the work that a region keeps is in its old price and in its
@@ -51,7 +51,7 @@ class PredictedConfig:
     - `least_sigmas`: the standard errors of a change below which it counts as none.
     - `far`: the strangeness (`PriceModel.strangeness`) from which on a region is far.
 
-    `InputError` for a pace that is not positive, or a negative number.
+    `InputError` for a pace that is not positive, a negative number, or threads of a processor that is not the one here.
     """
 
     processor: str | None = None
@@ -65,6 +65,11 @@ class PredictedConfig:
     def __post_init__(self) -> None:
         if self.threads < 1:
             raise InputError(f"threads is {self.threads}; a session has at least 1")
+        if self.threads > 1 and self.processor != HERE:
+            raise InputError(
+                f"threads={self.threads} goes with processor={HERE}: the name of a processor that the model knows says "
+                "how many threads its prices are for"
+            )
         if not 0 < self.pace < math.inf:
             raise InputError(f"pace must be positive, not {self.pace}")
         for name in ("noise_share", "noise_us", "least_sigmas", "far"):
