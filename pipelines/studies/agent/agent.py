@@ -16,15 +16,13 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import Run, numbers
 
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.token_collection import TokenCollectionConfig
+from rlflow.agents.match_level.learning import LearningConfig
 from rlflow.method import Budget
-from rlflow.settings import read_config
-from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from studies.agent.cells import ALONE, Key, Row, Training, carry_out, summary
 from studies.agent.documents import Agent
 from studies.program import graph_files, open_study, options_of, study_program
 from studies.search_task import SearchTask
+from studies.subject import Subject
 
 RESULTS = Path("data/results/agent")
 
@@ -52,17 +50,7 @@ def _cells(settings: Any, folder: Path) -> dict[Key, Training | SearchTask]:
                 cells[cost, graph, name, ""] = task
             for seed in settings["seeds"]:
                 cells[cost, graph, ALONE, str(seed)] = Training(
-                    model=model,
-                    cost_model=kind,
-                    context=context,
-                    seed=seed,
-                    pretrained=pretrained(settings) is not None,
-                    collection=TokenCollectionConfig(
-                        **settings["rollouts"] | {"led": tuple(settings["rollouts"]["led"])}
-                    ),
-                    world_model=read_config(MatchLevelModelConfig, settings["world_model"]),
-                    dream=read_config(MatchLevelDreamConfig, settings["controller"]["dream"]),
-                    ppo=read_config(MatchLevelControllerConfig, settings["controller"]["ppo"]),
+                    Subject(model, kind, context), seed, pretrained(settings) is not None, LearningConfig.read(settings)
                 )
     return cells
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from rlflow.method import Budget
 from rlflow.rules import library
-from studies.paper.rows import Row, Subject, method_row
+from studies.paper.rows import Row, method_row
 from studies.search_task import SearchTask, carried_out
+from studies.subject import Subject
 
 
 @dataclass(frozen=True)
