@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from experiment import figures
-from experiment.documents import TrainingCurves
+from experiment.documents.curves import TrainingCurves
 from experiment.results import write_results
 from experiment.tables import learned_table
 from omegaconf import DictConfig, OmegaConf

@@ -1,4 +1,4 @@
-"""What comes before a training in a dream over match tokens: rollouts, and a world model that is fitted on them.
+"""The way to a training in a dream over match tokens: rollouts, and a world model that is fitted on them.
 
 dream = dream_of_graph(process, "bert", config, seed=0, library_hash=library.hash)
 training = train_in_dream(dream, config.ppo, seed=0)
