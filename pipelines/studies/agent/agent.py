@@ -44,13 +44,13 @@ def _cells(settings: Any, folder: Path) -> dict[Key, Training | SearchTask]:
     for cost in settings["costs"]:
         kind, context = cost_context_of(option_of("cost", cost))
         for graph, model in graphs.items():
+            subject = Subject(model, kind, context)
             for name, given in settings["evaluation"]["methods"].items():
                 budget = Budget(time_s=given["time_s"], expansions=given["expansions"])
-                task = SearchTask(model, given["method"], given["options"], budget, kind, context)
-                cells[cost, graph, name, ""] = task
+                cells[cost, graph, name, ""] = SearchTask(subject, given["method"], given["options"], budget)
             for seed in settings["seeds"]:
                 cells[cost, graph, ALONE, str(seed)] = Training(
-                    Subject(model, kind, context), seed, pretrained(settings) is not None, LearningConfig.read(settings)
+                    subject, seed, pretrained(settings) is not None, LearningConfig.read(settings)
                 )
     return cells
 

@@ -24,7 +24,5 @@ class SearchCell:
     budget: Budget
 
     def run(self) -> dict[str, Row]:
-        subject = self.subject
-        task = SearchTask(subject.model, self.method, self.options, self.budget, subject.cost_model, subject.context)
-        finding = carried_out(task)
-        return {self.variant: method_row(finding.graph, finding.result, subject.prices(), library.load())}
+        finding = carried_out(SearchTask(self.subject, self.method, self.options, self.budget))
+        return {self.variant: method_row(finding.graph, finding.result, self.subject.prices(), library.load())}
