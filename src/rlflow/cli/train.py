@@ -45,9 +45,6 @@ EXPERTS: Mapping[str, Callable[[int], Expert]] = {
 """Searches that show the way, by the effort after which they end."""
 MEASURED = "measured"
 
-Models = Annotated[list[Path], typer.Argument(help="The ONNX models to train on.", metavar="MODEL...")]
-PolicyOut = Annotated[Path, typer.Option(help="The folder to write the policy to, which is made.")]
-Policy = Annotated[Path | None, typer.Option(help="The policy to begin with; else the one that ships.")]
 ExpertName = Annotated[
     str, typer.Option(help=f"The search that shows how each model is optimised: one of {', '.join(EXPERTS)}.")
 ]
@@ -67,12 +64,9 @@ Shapes = Annotated[
     typer.Option(help="Shape of an input with dynamic dimensions, as in x=1x128, in all models; repeatable."),
 ]
 Rewrites = Annotated[int, typer.Option(min=1, help="Rewrites after which the policy is compared before and after.")]
-Evaluations = Annotated[int | None, typer.Option(min=1, hidden=True, help="An older name of --rewrites.")]
 Epochs = Annotated[
     int, typer.Option(min=1, help="Passes over what the expert showed; with more of them it forgets more.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Of all that is drawn: the same models give the same policy.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,18 +79,18 @@ class _Subject:
 
 
 def train(
-    models: Models,
-    policy_out: PolicyOut,
-    policy: Policy = None,
+    models: Annotated[list[Path], typer.Argument(help="The ONNX models to train on.", metavar="MODEL...")],
+    policy_out: Annotated[Path, typer.Option(help="The folder to write the policy to, which is made.")],
+    policy: Annotated[Path | None, typer.Option(help="The policy to begin with; else the one that ships.")] = None,
     expert: ExpertName = "equality_saturation",
     effort: Effort = 3000,
     cost_model: Prices = DEFAULT_COST_MODEL,
     shape: Shapes = None,
     rewrites: Rewrites = 500,
-    evaluations: Evaluations = None,
+    evaluations: Annotated[int | None, typer.Option(min=1, hidden=True, help="An older name of --rewrites.")] = None,
     epochs: Epochs = TuningConfig.encoder_epochs,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn: the same models give the same policy.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Fine-tune the policy of `rlflow optimise --method rlflow` on models of your own.
 
