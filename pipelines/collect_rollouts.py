@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from experiment.documents import CollectRollouts
+from experiment.documents.collect_rollouts import CollectRollouts
 from experiment.formulations.episodes import OnEpisode
 from experiment.formulations.rollouts import rollouts_of
 from experiment.results import write_results

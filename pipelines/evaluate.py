@@ -18,7 +18,7 @@ import networkx as nx
 from experiment import comparison, figures, plot_rows
 from experiment.comparison import Contender, Outcome
 from experiment.delivery import OPTIMISED, Delivery, delivered, write_models
-from experiment.documents import Evaluate, RulesApplied, States
+from experiment.documents.evaluate import Evaluate, RulesApplied, States
 from experiment.formulations.controllers import controller_of
 from experiment.results import read_results, write_results
 from experiment.stage_summaries import of_evaluation, write_summary

@@ -4,7 +4,8 @@ from typing import Any
 
 from experiment import figures, plot_rows
 from experiment.curves import Curves
-from experiment.documents import FitWorldModel, TrainingCurves
+from experiment.documents.curves import TrainingCurves
+from experiment.documents.fit_world_model import FitWorldModel
 from experiment.formulations.world_models import world_model_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_world_model, write_summary

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from experiment.documents import GenerateRules
+from experiment.documents.generate_rules import GenerateRules
 from experiment.results import write_results
 from experiment.stage_summaries import of_rules, write_summary
 from tracking.factories import priced, save_prices, selection_graph_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiment import figures, plot_rows
-from experiment.documents import TemperatureSweep
+from experiment.documents.temperature_sweep import TemperatureSweep
 from experiment.formulations.controllers import controller_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_sweep, write_summary

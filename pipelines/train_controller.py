@@ -6,7 +6,8 @@ from typing import Any
 
 from experiment import figures, plot_rows
 from experiment.curves import Curves
-from experiment.documents import TrainController, TrainingCurves
+from experiment.documents.curves import TrainingCurves
+from experiment.documents.train_controller import TrainController
 from experiment.formulations.controllers import controller_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_controller, write_summary

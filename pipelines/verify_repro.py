@@ -15,7 +15,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from experiment.documents import DOCUMENTS, ReproductionReport
+from experiment.documents import DOCUMENTS
+from experiment.documents.reproduction import ReproductionReport
 from experiment.reproduction import Run, reproduction
 from experiment.reproduction_report import report, show
 from experiment.results import type_of

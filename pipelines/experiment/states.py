@@ -11,7 +11,7 @@ import networkx as nx
 from tracking.stage import Stage
 
 from experiment.comparison import Outcome
-from experiment.documents import SourceStates, StateGraph
+from experiment.documents.evaluate import SourceStates, StateGraph
 from experiment.formulations.rollouts import rollouts_of
 from rlflow.errors import InputError
 from rlflow.trajectory import record

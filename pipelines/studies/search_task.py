@@ -1,6 +1,6 @@
 """A search as a study hands it to a process: everything by its name, with all rules of the library.
 
-    task = SearchTask(Path("bert.onnx"), "greedy", {}, Budget(), "predicted", CostContext())
+    task = SearchTask(subject, "greedy", {}, Budget())
     finding = carried_out(task)
     finding.result.best_ms, finding.wall_time_s
 
@@ -15,17 +15,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlflow.cost.base import CostContext, CostModel
+from rlflow.cost.base import CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, OptimisationResult
-from rlflow.onnx_io import from_onnx
 from rlflow.optimise.methods import METHODS
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
+from studies.subject import Subject
 
 if TYPE_CHECKING:
     from rlflow.cost.base import CostModelFactory
@@ -34,14 +33,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SearchTask:
-    """One search. `model` is the graph's file, `cost_model` a name (`rlflow.cost.models`)."""
+    """One search, by the name of a method (`rlflow.optimise.methods`)."""
 
-    model: Path
+    subject: Subject
     method: str
     options: Mapping[str, Any]
     budget: Budget
-    cost_model: str
-    context: CostContext
 
 
 @dataclass(frozen=True)
@@ -64,10 +61,11 @@ def carried_out(
 
     Raises what reading the model, making the method and pricing raise.
     """
-    graph, rules = from_onnx(task.model), library.load()
-    rewriter, make_prices, make_method = Rewriter(rules.rules), cost_models(task.cost_model), methods(task.method)
+    subject, rules = task.subject, library.load()
+    graph = subject.graph()
+    rewriter, make_prices, make_method = Rewriter(rules.rules), cost_models(subject.cost_model), methods(task.method)
     started = time.perf_counter()
-    cost_model = make_prices(task.context)
+    cost_model = make_prices(subject.context)
     method = make_method(rules, rewriter, cost_model, **task.options)
     result = method.optimise(graph, task.budget)
     return Finding(graph, method.rewriter, cost_model, result, time.perf_counter() - started)

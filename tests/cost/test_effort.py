@@ -4,7 +4,7 @@ from functools import reduce
 from operator import add
 
 import pytest
-from experiment.documents import Result
+from experiment.documents.evaluate import Result
 
 from rlflow.cost.effort import Effort
 from rlflow.schemas.forms import Form

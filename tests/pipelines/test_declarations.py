@@ -120,10 +120,29 @@ def test_a_stage_uses_its_part_of_both_formulations():
 @pytest.mark.parametrize("stage", SCRIPTS)
 def test_every_dependency_exists_or_is_an_output(stage: str, repository: Path):
     """Or it lies in an output, or outputs lie in it."""
-    outputs = [Path(path) for name, (root, _) in SCRIPTS.items() for path in read_declaration(name, root).outputs]
-    dependencies = map(Path, read_declaration(stage, SCRIPTS[stage][0]).dependencies)
-    written = [p for p in dependencies if not (repository / p).exists() and "${item" not in str(p)]
+    outputs = [path for name, (root, _) in SCRIPTS.items() for path in expanded(name, root, "outputs")]
+    written = [path for path in expanded(stage, SCRIPTS[stage][0], "dependencies") if not (repository / path).exists()]
     assert [p for p in written if not any(p.is_relative_to(out) or out.is_relative_to(p) for out in outputs)] == []
+
+
+def expanded(stage: str, root: Path, kind: str) -> list[Path]:
+    """The paths of a stage; where it is one for each of several items, those of all, with key and item filled in."""
+    items = yaml.safe_load((root / "dvc.yaml").read_text())["stages"][stage].get("foreach", {"": {}})
+    paths = getattr(read_declaration(stage, root), kind)
+    return [Path(_filled(path, key, item)) for key, item in items.items() for path in paths]
+
+
+def _filled(path: str, key: str, item: dict[str, str]) -> str:
+    for name, value in {"key": key, **{f"item.{name}": value for name, value in item.items()}}.items():
+        path = path.replace(f"${{{name}}}", value)
+    assert "$" not in path
+    return path
+
+
+def test_a_stage_of_several_items_has_the_paths_of_each():
+    outputs = expanded("cells", STUDIES / "paper", "outputs")
+    assert {Path("data/paper/shapes"), Path("data/results/paper/graphs.json")} <= {*outputs}
+    assert Path("data/paper/agents") in expanded("cells", STUDIES / "paper", "dependencies"), "of the part `latency`"
 
 
 def test_the_experiment_and_the_policy_do_not_depend_on_each_other():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from experiment.documents import ReproductionReport
+from experiment.documents.reproduction import ReproductionReport
 from experiment.results import read_results
 from studies.documents import document_type
 from support.checkouts import COMMIT, checkout_of

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from experiment.documents import Evaluate, Result
+from experiment.documents.evaluate import Evaluate, Result
 from support.documents import FIGURE, evaluation, result, sample
 from support.every_document import EVERY
 

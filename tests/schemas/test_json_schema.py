@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from experiment.documents import Evaluate
+from experiment.documents.evaluate import Evaluate
 from experiment.results import read_results
 from jsonschema import Draft202012Validator
 from studies.documents import document_type

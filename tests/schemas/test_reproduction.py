@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import pytest
-from experiment import documents as experiment
-from experiment.documents import DOCUMENTS, Evaluate, FitWorldModel, RulesApplied, TrainController
+from experiment.documents import DOCUMENTS
+from experiment.documents.evaluate import Evaluate, RulesApplied
+from experiment.documents.fit_world_model import FitWorldModel
+from experiment.documents.train_controller import TrainController
 from experiment.results import read_results, type_of
 from msgspec import Meta
 from tracking.declaration import outputs_by_kind
@@ -83,7 +85,7 @@ def test_every_published_number_has_a_kind(repository: Path) -> None:
     """In the files themselves, by the way on which figures are compared."""
     counted = 0
     for path in outputs_by_kind(repository):
-        if document := type_of(Path(path), experiment.DOCUMENTS):
+        if document := type_of(Path(path), DOCUMENTS):
             for keys in numbers(read_results(repository / path)):
                 assert kind(document, *keys) is not None, f"{path}: {keys}"
                 counted += 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from experiment.documents import Evaluate
+from experiment.documents.evaluate import Evaluate
 from support.every_document import EVERY
 
 from rlflow.schemas.figures import Figure

@@ -2,7 +2,13 @@
 
 from typing import Annotated, Any, get_args
 
-from experiment.documents import Curve, Fit, GenerateRules, OpenLoop, Point, Result, Rollouts, Sweep, Training
+from experiment.documents.collect_rollouts import Rollouts
+from experiment.documents.curves import Curve
+from experiment.documents.evaluate import Result
+from experiment.documents.fit_world_model import Fit, OpenLoop
+from experiment.documents.generate_rules import GenerateRules
+from experiment.documents.temperature_sweep import Point, Sweep
+from experiment.documents.train_controller import Training
 from studies.headroom import documents as headroom
 from studies.learned import documents as learned
 

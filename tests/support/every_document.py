@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from experiment.documents import ReproductionReport
+from experiment.documents.reproduction import ReproductionReport
 from studies.documents import documents
 
 from rlflow.schemas import OF_COMMANDS

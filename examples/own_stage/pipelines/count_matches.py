@@ -6,7 +6,7 @@
 Script, function and stage have one name. What the stage reads and writes stands in dvc.yaml, its numbers in conf/, and
 its run appears in MLflow. `tracking` lies in a checkout of RLFlow: `export PYTHONPATH=CHECKOUT/pipelines`. In RLFlow
 itself a stage is a script in `pipelines/`, an entry in `dvc.yaml`, its numbers in `conf/`, and the type of its
-metrics in `pipelines/experiment/documents.py`.
+metrics in `pipelines/experiment/documents/`.
 """
 
 import json

@@ -16,15 +16,13 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import Run, numbers
 
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.token_collection import TokenCollectionConfig
+from rlflow.agents.match_level.learning import LearningConfig
 from rlflow.method import Budget
-from rlflow.settings import read_config
-from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from studies.agent.cells import ALONE, Key, Row, Training, carry_out, summary
 from studies.agent.documents import Agent
 from studies.program import graph_files, open_study, options_of, study_program
 from studies.search_task import SearchTask
+from studies.subject import Subject
 
 RESULTS = Path("data/results/agent")
 
@@ -46,23 +44,13 @@ def _cells(settings: Any, folder: Path) -> dict[Key, Training | SearchTask]:
     for cost in settings["costs"]:
         kind, context = cost_context_of(option_of("cost", cost))
         for graph, model in graphs.items():
+            subject = Subject(model, kind, context)
             for name, given in settings["evaluation"]["methods"].items():
                 budget = Budget(time_s=given["time_s"], expansions=given["expansions"])
-                task = SearchTask(model, given["method"], given["options"], budget, kind, context)
-                cells[cost, graph, name, ""] = task
+                cells[cost, graph, name, ""] = SearchTask(subject, given["method"], given["options"], budget)
             for seed in settings["seeds"]:
                 cells[cost, graph, ALONE, str(seed)] = Training(
-                    model=model,
-                    cost_model=kind,
-                    context=context,
-                    seed=seed,
-                    pretrained=pretrained(settings) is not None,
-                    collection=TokenCollectionConfig(
-                        **settings["rollouts"] | {"led": tuple(settings["rollouts"]["led"])}
-                    ),
-                    world_model=read_config(MatchLevelModelConfig, settings["world_model"]),
-                    dream=read_config(MatchLevelDreamConfig, settings["controller"]["dream"]),
-                    ppo=read_config(MatchLevelControllerConfig, settings["controller"]["ppo"]),
+                    subject, seed, pretrained(settings) is not None, LearningConfig.read(settings)
                 )
     return cells
 

@@ -14,29 +14,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from rlflow.agents.dream_training import train_in_dream
-from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.agents.match_level.controller import MatchLevelController
-from rlflow.agents.match_level.match_level_process import expert_of
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.learning import LearningConfig, dream_of_graph
 from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.agents.selection import Trial
-from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
-from rlflow.cost.base import CostContext
-from rlflow.cost.models import COST_MODELS
 from rlflow.environments.token_process import TokenProcess
-from rlflow.onnx_io import from_onnx
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from studies.agent.documents import Agent, Alone, Found, Methods
 from studies.figures import Median, Spread, nested
 from studies.search_task import SearchTask, carried_out
+from studies.subject import Subject
 
 ALONE = "alone"
 Row = dict[str, Any]
@@ -48,15 +40,10 @@ Key = tuple[str, str, str, str]
 class Training:
     """A graph, prices, a seed, and the settings of the agent. pretrained: V goes on from the policy that ships."""
 
-    model: Path
-    cost_model: str
-    context: CostContext
+    subject: Subject
     seed: int
     pretrained: bool
-    collection: TokenCollectionConfig
-    world_model: MatchLevelModelConfig
-    dream: MatchLevelDreamConfig
-    ppo: MatchLevelControllerConfig
+    learning: LearningConfig
 
 
 def carry_out(cell: Training | SearchTask) -> Row:
@@ -76,40 +63,30 @@ def _searched(task: SearchTask) -> Row:
 def _alone(cell: Training) -> Row:
     started, rules = time.perf_counter(), library.load()
     begin = shipped().model if cell.pretrained else None
-    cost_model = COST_MODELS.get(cell.cost_model)(cell.context)
     vocabulary = begin.arguments.vocabulary if begin is not None else None
-    process = TokenProcess(from_onnx(cell.model), Rewriter(rules.rules), cost_model, vocabulary)
-    rollouts = collect_tokens(
-        process,
-        cell.model.stem,
-        cell.collection,
-        seed=cell.seed,
-        library_hash=rules.hash,
-        expert=expert_of(begin) if begin is not None else None,
-    ).rollouts
-    world = FittedWorld.fit(rollouts, cell.world_model, seed=cell.seed, begin=begin)
-    dream = world.dream(rollouts, cell.dream)
+    process = TokenProcess(cell.subject.graph(), Rewriter(rules.rules), cell.subject.prices(), vocabulary)
+    dream = dream_of_graph(
+        process, cell.subject.name, cell.learning, seed=cell.seed, library_hash=rules.hash, begin=begin
+    )
     labelled = process.rewrites
-    play = partial(_played, process, world, cell.dream.max_steps)
     tried: list[Trial] = []
+
+    def play(controller: MatchLevelController) -> Trial:
+        return real_return(process, dream.model, controller, dream.config.max_steps)
 
     def judge(controller: MatchLevelController) -> Trial:
         tried.append(play(controller))
         return tried[-1]
 
-    training = train_in_dream(dream, cell.ppo, seed=cell.seed, judge=judge)
+    training = train_in_dream(dream, cell.learning.ppo, seed=cell.seed, judge=judge)
     return {
         "saved_percent": play(training.controller).score_percent,
         "last_percent": tried[-1].score_percent,
-        "untrained_percent": play(dream.untrained(cell.ppo, seed=cell.seed)).score_percent,
+        "untrained_percent": play(dream.untrained(cell.learning.ppo, seed=cell.seed)).score_percent,
         "dream_percent": training.score_percent,
         "rewrites": labelled + training.rewrites,
         "wall_time_s": time.perf_counter() - started,
     }
-
-
-def _played(process: TokenProcess, world: FittedWorld, max_steps: int, controller: MatchLevelController) -> Trial:
-    return real_return(process, world.model, controller, max_steps)
 
 
 def summary(rows: Mapping[Key, Row], max_steps: int) -> Agent:

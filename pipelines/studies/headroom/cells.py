@@ -61,12 +61,12 @@ def run_cell(cell: Cell) -> Row:
     """Search with all rules of the library, replay what was found, and compare it with the original."""
     finding = carried_out(cell)
     memory_mb = _peak_memory_mb()
-    if isinstance(finding.cost_model, MeasuredCost) and cell.context.prices:
-        finding.cost_model.price_list.save(cell.context.prices)
+    if isinstance(finding.cost_model, MeasuredCost) and (prices := cell.subject.context.prices):
+        finding.cost_model.price_list.save(prices)
 
     result = finding.result
     *_, replayed = replay(finding.graph, result.trajectory, finding.rewriter)
-    report = compare(cell.model, to_onnx(replayed), draws=cell.draws, seed=cell.seed)
+    report = compare(cell.subject.model, to_onnx(replayed), draws=cell.draws, seed=cell.seed)
     return figures(result, cell.rewrites) | {
         "memory_mb": memory_mb,
         "equivalent": report.equivalent,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from experiment.documents import disagreeing_saving
+from experiment.documents.contradictions import disagreeing_saving
 from msgspec import Meta
 
 from rlflow.schemas.figures import NOT_EMPTY, Count, Document, Error, Milliseconds, Percent, Seconds

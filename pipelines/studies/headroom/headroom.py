@@ -27,6 +27,7 @@ from rlflow.show.picture_file import save
 from studies.headroom.cells import Cell, Key, Row, rows, with_rows
 from studies.headroom.documents import Headroom
 from studies.program import OptionOf, graph_files, open_study, options_of, study_program
+from studies.subject import Subject
 
 RESULTS = Path("data/results/headroom")
 PRICES = "prices.json"
@@ -55,12 +56,10 @@ def _cells(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Cell]:
     models = graph_files(sections, folder, settings["processes"])
     return {
         (graph, cost, method): Cell(
-            model=models[graph],
+            subject=Subject(models[graph], kind, context),
             method=search["method"],
             options=search["options"],
             budget=_budget(graph, method, search, settings),
-            cost_model=kind,
-            context=context,
             rewrites=tuple(settings["rewrites"]),
             draws=settings["draws"],
             seed=settings["seed"],
@@ -106,7 +105,7 @@ def _price_list(cost: Any, kept: Path) -> Path | None:
 def _rows(cells: dict[Key, Cell], processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
     """The rows as they come. Cells that measure run one at a time, since another would disturb the prices."""
     for measures in (False, True):
-        part = {key: cell for key, cell in cells.items() if (cell.cost_model == MEASURED) == measures}
+        part = {key: cell for key, cell in cells.items() if (cell.subject.cost_model == MEASURED) == measures}
         yield from rows(part, processes=1 if measures else processes, folder=folder)
 
 

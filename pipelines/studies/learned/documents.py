@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from experiment.documents import TrainingCurves
+from experiment.documents.curves import TrainingCurves
 from msgspec import Meta
 
 from rlflow.schemas.figures import (

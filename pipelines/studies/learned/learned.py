@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from experiment import figures
-from experiment.documents import TrainingCurves
+from experiment.documents.curves import TrainingCurves
 from experiment.results import write_results
 from experiment.tables import learned_table
 from omegaconf import DictConfig, OmegaConf
@@ -52,6 +52,7 @@ from studies.learned.documents import Learned, Summary, Unseen
 from studies.learned.summary import curves, curves_by_prices, summary
 from studies.program import OptionOf, graph_files, open_study, options_of, study_program
 from studies.runner import kept_row
+from studies.subject import Subject
 
 REPLAYED, REPLAYED_FROM = "replayed", "equality_saturation"
 """The method that takes again the steps of a graph with fewer layers, and the one that has found them."""
@@ -163,7 +164,6 @@ class Study:
     def _cell(self, key: Key, greedy: int) -> Cell:
         graph, method, _ = key
         case = self.settings["cases"][graph]
-        kind, context = _cost(self.option_of, case["cost"], self.folder)
         options, training = self._options(key), {}
         if method in TRAINED:
             trained_on = json.loads((options["folder"] / FILE).read_text())["trained_on"]
@@ -172,12 +172,10 @@ class Study:
                 "training_rewrites": trained_on["training_evaluations"],
             }
         return Cell(
-            model=self._model(case["graph"]),
+            subject=Subject(self._model(case["graph"]), *_cost(self.option_of, case["cost"], self.folder)),
             method=method,
             options=options,
             budget=self._budget(method, greedy),
-            cost_model=kind,
-            context=context,
             steps=self._steps(key),
             **training,
         )

@@ -16,7 +16,8 @@ from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
-from studies.paper.rows import Row, Subject, method_row
+from studies.paper.rows import Row, method_row
+from studies.subject import Subject
 
 
 @dataclass(frozen=True)

@@ -19,26 +19,23 @@ from functools import partial
 import numpy as np
 
 from rlflow.agents.dream_training import train_in_dream
-from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.agents.match_level.dream import MatchLevelDream
+from rlflow.agents.match_level.learning import LearningConfig, dream_of_graph
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.policy_search import judge_on
-from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget
-from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
-from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from studies.paper.model_free import acting_alone
-from studies.paper.rows import Row, Subject, method_row
+from studies.paper.rows import Row, method_row
 from studies.paper.walks import random_rewrite
+from studies.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -52,10 +49,7 @@ class DreamtCell:
 
     subject: Subject
     seed: int
-    collection: TokenCollectionConfig
-    world_model: MatchLevelModelConfig
-    dream: MatchLevelDreamConfig
-    ppo: MatchLevelControllerConfig
+    learning: LearningConfig
     proposals: int
     unseen: tuple[int, ...]
     temperatures: tuple[float, ...]
@@ -66,18 +60,21 @@ class DreamtCell:
         rewriter = Rewriter(rules.rules)
         process = TokenProcess(graph, rewriter, prices)
         started = time.perf_counter()
-        rollouts = self._collected(process, rules)
         losses: list[dict[str, float]] = []
-        world = FittedWorld.fit(
-            rollouts, self.world_model, seed=self.seed, on_epoch=lambda _, figures: losses.append(figures)
+        dream = dream_of_graph(
+            process,
+            self.subject.name,
+            self.learning,
+            seed=self.seed,
+            library_hash=rules.hash,
+            on_epoch=lambda _, figures: losses.append(figures),
         )
-        dream = world.dream(rollouts, self.dream)
 
-        alone = partial(acting_alone, rules, rewriter, prices, world.model, seed=self.seed)
+        alone = partial(acting_alone, rules, rewriter, prices, dream.model, seed=self.seed)
         told: list[dict[str, float]] = []
         training = train_in_dream(
             dream,
-            self.ppo,
+            self.learning.ppo,
             seed=self.seed,
             on_round=lambda _, figures: told.append(figures),
             judge=judge_on(graph, alone),
@@ -102,14 +99,10 @@ class DreamtCell:
             f"tau {temperature:g}": self._scored(dream, process, temperature) for temperature in self.temperatures
         }
 
-    def _collected(self, process: TokenProcess, rules: Library) -> TokenRollouts:
-        return collect_tokens(
-            process, self.subject.model.stem, self.collection, seed=self.seed, library_hash=rules.hash
-        ).rollouts
-
     def _scored(self, dream: MatchLevelDream, process: TokenProcess, temperature: float) -> Row:
         """Train at a temperature; score the controller in that dream, and by an episode as long on the graph."""
-        training = train_in_dream(dream.at(temperature), self.ppo.shortened(self.sweep_share), seed=self.seed)
+        ppo = self.learning.ppo.shortened(self.sweep_share)
+        training = train_in_dream(dream.at(temperature), ppo, seed=self.seed)
         real = real_return(process, dream.model, training.controller, dream.config.max_steps)
         return Row({"dream_percent": training.score_percent, "real_percent": real.score_percent})
 

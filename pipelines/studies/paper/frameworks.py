@@ -28,8 +28,9 @@ from rlflow.runtime.inputs import required_inputs
 from rlflow.runtime.session import SETTINGS, structure_of
 from rlflow.runtime.timing.latency import Opener, alternating, session_opener, times_of
 from rlflow.runtime.timing.statistics import ratio
-from studies.paper.rows import Row, Subject, latency_figures
+from studies.paper.rows import Row, latency_figures
 from studies.reward_study.cases import TimingConfig
+from studies.subject import Subject
 
 PYTORCH = "pytorch"
 

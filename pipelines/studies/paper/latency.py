@@ -24,8 +24,9 @@ from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import ratio
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay
-from studies.paper.rows import Row, Subject, latency_figures
+from studies.paper.rows import Row, latency_figures
 from studies.reward_study.cases import TimingConfig
+from studies.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -69,5 +70,5 @@ class LatencyCell:
         model = to_onnx(best)
         report = compare(self.subject.model, model, draws=self.draws, seed=self.seed)
         if not report.equivalent:
-            raise EquivalenceError(f"{self.subject.model.stem}: what {agent} found computes something else")
+            raise EquivalenceError(f"{self.subject.name}: what {agent} found computes something else")
         return model

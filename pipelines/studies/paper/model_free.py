@@ -22,7 +22,8 @@ from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.world_model.match_level.model import MatchLevelModel
-from studies.paper.rows import Row, Subject, method_row
+from studies.paper.rows import Row, method_row
+from studies.subject import Subject
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from tracking.factories import cost_context_of
 from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.match_level.learning import LearningConfig
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
-from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.errors import InputError
@@ -23,18 +23,18 @@ from rlflow.method import Budget
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.settings import read_config
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
-from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from studies.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
 from studies.paper.dreamt import DreamtCell
 from studies.paper.frameworks import FrameworksCell
 from studies.paper.latency import LatencyCell
 from studies.paper.model_free import ModelFreeCell
 from studies.paper.pooled import GraphLevelCell
-from studies.paper.rows import Cell, Subject
+from studies.paper.rows import Cell
 from studies.paper.searched import SearchCell
 from studies.paper.walks import WalkCell
 from studies.program import OptionOf, graph_files
 from studies.reward_study.cases import TimingConfig
+from studies.subject import Subject
 
 CellKey = tuple[str, str, int]
 """Graph, the name of the cell among those of its graph, and seed."""
@@ -179,14 +179,13 @@ def _searches(study: Study, part: Any, name: str, subject: Subject) -> Entries:
 
 def _dreamt(study: Study, changed: Any, subject: Subject, seed: int) -> DreamtCell:
     """The agent that dreams, by the experiment's settings and what is changed of them."""
-    settings = study.settings
+    settings, controller = study.settings, study.settings["controller"]
+    sections = {name: settings[name] | changed[name] for name in ("rollouts", "world_model")}
+    sections["controller"] = controller | {"ppo": controller["ppo"] | changed["ppo"]}
     return DreamtCell(
         subject=subject,
         seed=seed,
-        collection=read_config(TokenCollectionConfig, settings["rollouts"] | changed["rollouts"]),
-        world_model=read_config(MatchLevelModelConfig, settings["world_model"] | changed["world_model"]),
-        dream=read_config(MatchLevelDreamConfig, settings["controller"]["dream"]),
-        ppo=read_config(MatchLevelControllerConfig, settings["controller"]["ppo"] | changed["ppo"]),
+        learning=LearningConfig.read(sections),
         proposals=changed["proposals"],
         unseen=tuple(changed["unseen"]),
         temperatures=tuple(changed["temperatures"]),

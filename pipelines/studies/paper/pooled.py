@@ -21,7 +21,8 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.rule_selection import SelectionConfig, select_rules
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
 from rlflow.world_model.graph_level.trainer import fit_world_model
-from studies.paper.rows import Row, Subject
+from studies.paper.rows import Row
+from studies.subject import Subject
 
 
 @dataclass(frozen=True)

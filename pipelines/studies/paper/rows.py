@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +20,6 @@ from rlflow.cost.models import COST_MODELS
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.ir.graph import Graph
 from rlflow.method import OptimisationResult
-from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import Library
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.statistics import Estimate
@@ -45,23 +43,6 @@ class Row:
     curves: Mapping[str, list[float]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     trajectory: str | None = None
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A graph's file and its prices, which a cell makes for itself, so that none profits from another."""
-
-    model: Path
-    cost_model: str
-    context: CostContext
-
-    def graph(self) -> Graph:
-        """Read the graph."""
-        return from_onnx(self.model)
-
-    def prices(self) -> CostModel:
-        """Make the cost model; it has priced nothing yet."""
-        return COST_MODELS.get(self.cost_model)(self.context)
 
 
 class Cell(Protocol):

@@ -8,8 +8,9 @@ from typing import Any
 
 from rlflow.method import Budget
 from rlflow.rules import library
-from studies.paper.rows import Row, Subject, method_row
+from studies.paper.rows import Row, method_row
 from studies.search_task import SearchTask, carried_out
+from studies.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,5 @@ class SearchCell:
     budget: Budget
 
     def run(self) -> dict[str, Row]:
-        subject = self.subject
-        task = SearchTask(subject.model, self.method, self.options, self.budget, subject.cost_model, subject.context)
-        finding = carried_out(task)
-        return {self.variant: method_row(finding.graph, finding.result, subject.prices(), library.load())}
+        finding = carried_out(SearchTask(self.subject, self.method, self.options, self.budget))
+        return {self.variant: method_row(finding.graph, finding.result, self.subject.prices(), library.load())}

@@ -18,7 +18,8 @@ from rlflow.ir.graph import Graph
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.show.layers import unique_layers
-from studies.paper.rows import Row, Subject
+from studies.paper.rows import Row
+from studies.subject import Subject
 
 COSTS = ("runtime_ms", "flops", "bytes_moved", "launches")
 

@@ -23,7 +23,6 @@ from typing import Any
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.measured import MeasuredCost
-from rlflow.cost.models import COST_MODELS
 from rlflow.cost.price_list import PriceList
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -79,14 +78,14 @@ def run_case(case: Case) -> Row:
 
 def _anew(task: SearchTask, graphs: Sequence[Graph], lists: int) -> MeasuredCost:
     """Return the cost model by the mean of so many lists, each begun for these graphs."""
-    models = [_measuring(COST_MODELS.get(task.cost_model)(task.context)) for _ in range(lists)]
+    models = [_measuring(task.subject.prices()) for _ in range(lists)]
     for model in models:
         model.measure(graphs)
         for graph in graphs:
             model.runtime_ms(graph)  # refuses where a price could not be measured
     reorders = models[0].reordering.config if models[0].reordering else None
     prices = averaged([model.price_list for model in models])
-    return MeasuredCost(models[0].setting, prices, None, task.context.dimensions, reorders)
+    return MeasuredCost(models[0].setting, prices, None, task.subject.context.dimensions, reorders)
 
 
 def averaged(lists: Sequence[PriceList]) -> PriceList:

@@ -21,6 +21,7 @@ from studies.price_search.cases import FROZEN, PREDICTED, Aims, Case, Key, Row, 
 from studies.price_search.documents import PriceSearch
 from studies.program import graph_files, open_study, options_of, study_program
 from studies.search_task import SearchTask
+from studies.subject import Subject
 
 RESULTS = Path("data/results/price_search")
 
@@ -47,7 +48,7 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
         budget = Budget(expansions=settings["expansions"].get(method, search["expansions"]))
         for graph, model in graphs.items():
             tasks = {
-                name: SearchTask(model, search["method"], search["options"], budget, kind, context)
+                name: SearchTask(Subject(model, kind, context), search["method"], search["options"], budget)
                 for name, (kind, context) in costs.items()
             }
             cases[graph, method] = Case(tasks, settings["sigmas"], settings["lists"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from experiment.documents import Kinds
+from experiment.documents.reproduction import Kinds
 
 from rlflow.schemas.figures import EQUAL, NOT_EMPTY, TIMING, Count, Document, Seconds, Text
 

@@ -16,25 +16,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rlflow.agents.match_level.model_free import train_and_try
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig, final_graph
 from rlflow.agents.match_level.taught_guide import shipped
-from rlflow.cost.base import CostContext
-from rlflow.cost.models import COST_MODELS
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of
 from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
-from rlflow.onnx_io import from_onnx, to_onnx
+from rlflow.onnx_io import to_onnx
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.schemas import plain
 from studies.figures import MeasuredRatio, Median, nested
+from studies.subject import Subject
 
 Row = dict[str, Any]
 Key = tuple[str, str, str]
@@ -54,9 +52,7 @@ class TimingConfig:
 class Case:
     """One training: on the graph of a model, priced by a cost model, by a reward and a seed."""
 
-    model: Path
-    cost_model: str
-    context: CostContext
+    subject: Subject
     seed: int
     reward: RewardConfig
     ppo: MatchLevelControllerConfig
@@ -67,8 +63,8 @@ class Case:
 def run_case(case: Case) -> Row:
     """Train an agent, and time what it finds."""
     world_model = shipped().model
-    graph, prices = from_onnx(case.model), COST_MODELS.get(case.cost_model)(case.context)
-    process = TokenProcess(graph, Rewriter(library.load().rules), prices, world_model.arguments.vocabulary)
+    graph, rewriter = case.subject.graph(), Rewriter(library.load().rules)
+    process = TokenProcess(graph, rewriter, case.subject.prices(), world_model.arguments.vocabulary)
     reward = reward_of(case.reward)
     training = train_and_try(process, world_model, case.ppo, case.real, seed=case.seed, reward=reward)
     found = final_graph(process, world_model, training.controller, case.real.max_steps)

@@ -22,6 +22,7 @@ from rlflow.settings import read_config
 from studies.program import graph_files, open_study, options_of, study_program
 from studies.reward_study.cases import Case, Key, Row, TimingConfig, run_case, summary
 from studies.reward_study.documents import RewardStudy
+from studies.subject import Subject
 
 RESULTS = Path("data/results/reward_study")
 
@@ -45,9 +46,7 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
     }
     return {
         (graph, name, str(seed)): Case(
-            model=model,
-            cost_model=kind,
-            context=context,
+            subject=Subject(model, kind, context),
             seed=seed,
             reward=reward,
             ppo=read_config(MatchLevelControllerConfig, settings["controller"]["ppo"]),

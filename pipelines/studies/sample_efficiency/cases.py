@@ -24,28 +24,24 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
-from pathlib import Path
 from typing import Any
 
 from rlflow.agents.dream_training import train_in_dream
-from rlflow.agents.match_level.chain import FittedWorld
+from rlflow.agents.match_level.learning import LearningConfig, dream_of_rollouts
 from rlflow.agents.match_level.model_free import train_and_try
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_return
-from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens, greedy_descent
-from rlflow.cost.base import CostContext
-from rlflow.cost.models import COST_MODELS
+from rlflow.agents.token_collection import collect_tokens, greedy_descent
 from rlflow.environments.token_process import TokenProcess
-from rlflow.onnx_io import from_onnx
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.schemas import plain
-from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from rlflow.world_model.match_level.model import MatchLevelModel
 from studies.figures import Median, nested
 from studies.sample_efficiency.documents import ShareOfInteractions
+from studies.subject import Subject
 
 Row = dict[str, Any]
 Key = tuple[str, str]
@@ -60,16 +56,11 @@ class Case:
     is trained in `dreams` dreams of each; the model-free agent's steps are those of `free`, its episodes `real`.
     """
 
-    model: Path
-    cost_model: str
-    context: CostContext
+    subject: Subject
     seed: int
     episodes: tuple[int, ...]
     dreams: int
-    collection: TokenCollectionConfig
-    world_model: MatchLevelModelConfig
-    dream: MatchLevelDreamConfig
-    dreamt: MatchLevelControllerConfig
+    learning: LearningConfig
     free: MatchLevelControllerConfig
     real: RealEpisodesConfig
 
@@ -78,11 +69,10 @@ def run_case(case: Case) -> Row:
     """Train both agents; the model-free one sees through the V that was fitted on all episodes."""
     rules = library.load()
     process, rewrites = _process(case, rules), list[int]()
-    collection = replace(case.collection, episodes=max(case.episodes))
     rollouts = collect_tokens(
         process,
-        case.model.stem,
-        collection,
+        case.subject.name,
+        replace(case.learning.rollouts, episodes=max(case.episodes)),
         seed=case.seed,
         library_hash=rules.hash,
         on_episode=lambda *_: rewrites.append(process.rewrites),
@@ -112,8 +102,7 @@ def run_case(case: Case) -> Row:
 
 def _process(case: Case, rules: Library) -> TokenProcess:
     """The real process, of which nothing is known yet."""
-    cost_model = COST_MODELS.get(case.cost_model)(case.context)
-    return TokenProcess(from_onnx(case.model), Rewriter(rules.rules), cost_model)
+    return TokenProcess(case.subject.graph(), Rewriter(rules.rules), case.subject.prices())
 
 
 def _greedy(process: TokenProcess, max_steps: int) -> Row:
@@ -125,12 +114,11 @@ def _greedy(process: TokenProcess, max_steps: int) -> Row:
 def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, MatchLevelModel]:
     """Fit a world model to the rollouts, and train in its dreams; returns the best result, and the model."""
     started = time.perf_counter()
-    world = FittedWorld.fit(rollouts, case.world_model, seed=case.seed)
-    dream = world.dream(rollouts, case.dream)
+    dream = dream_of_rollouts(rollouts, case.learning, seed=case.seed)
     seeds = range(case.seed * case.dreams, (case.seed + 1) * case.dreams)
-    trained = [train_in_dream(dream, case.dreamt, seed=seed) for seed in seeds]
+    trained = [train_in_dream(dream, case.learning.ppo, seed=seed) for seed in seeds]
     training_s = time.perf_counter() - started
-    trials = [real_return(process, world.model, one.controller, case.real.max_steps) for one in trained]
+    trials = [real_return(process, dream.model, one.controller, case.real.max_steps) for one in trained]
     found = {
         "dream_percents": [one.score_percent for one in trained],
         "trial_percents": [trial.score_percent for trial in trials],
@@ -138,7 +126,7 @@ def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple
         "result_percent": max(trial.score_percent for trial in trials),
         "training_s": training_s,
     }
-    return found, world.model
+    return found, dream.model
 
 
 def _free(case: Case, process: TokenProcess, model: MatchLevelModel) -> Row:

@@ -15,14 +15,14 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import Run, numbers
 
+from rlflow.agents.match_level.learning import LearningConfig
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
-from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.settings import read_config
-from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 from studies.program import graph_files, open_study, options_of, study_program
 from studies.sample_efficiency.cases import Case, Key, Row, run_case, summary
 from studies.sample_efficiency.documents import SampleEfficiency
+from studies.subject import Subject
 
 RESULTS = Path("data/results/sample_efficiency")
 
@@ -41,21 +41,14 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
     option_of = options_of("sample_efficiency")
     graphs = graph_files({graph: option_of("graph", graph) for graph in settings["graphs"]}, folder, processes=1)
     kind, context = cost_context_of(settings["cost"])
-    collection = {name: value for name, value in settings["rollouts"].items() if name not in ("worker", "workers")}
-    ppo = settings["controller"]["ppo"]
     return {
         (graph, str(seed)): Case(
-            model=model,
-            cost_model=kind,
-            context=context,
+            subject=Subject(model, kind, context),
             seed=seed,
             episodes=tuple(settings["episodes"]),
             dreams=settings["dreams"],
-            collection=TokenCollectionConfig(**collection | {"led": tuple(collection["led"])}),
-            world_model=read_config(MatchLevelModelConfig, settings["world_model"]),
-            dream=read_config(MatchLevelDreamConfig, settings["controller"]["dream"]),
-            dreamt=read_config(MatchLevelControllerConfig, ppo),
-            free=read_config(MatchLevelControllerConfig, ppo | settings["model_free"]),
+            learning=LearningConfig.read(settings),
+            free=read_config(MatchLevelControllerConfig, settings["controller"]["ppo"] | settings["model_free"]),
             real=read_config(RealEpisodesConfig, settings["real"]),
         )
         for graph, model in graphs.items()

@@ -45,6 +45,29 @@ EXPERTS: Mapping[str, Callable[[int], Expert]] = {
 """Searches that show the way, by the effort after which they end."""
 MEASURED = "measured"
 
+ExpertName = Annotated[
+    str, typer.Option(help=f"The search that shows how each model is optimised: one of {', '.join(EXPERTS)}.")
+]
+Effort = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="After which the expert ends: nodes of the e-graph of equality saturation, expansions of chains. A "
+        "transformer of two layers takes it seconds at 3000, one of twelve a minute or more.",
+    ),
+]
+Prices = Annotated[
+    str, typer.Option(help="How a graph is priced: predicted, analytic or gpu; by the clock it would take too long.")
+]
+Shapes = Annotated[
+    list[str] | None,
+    typer.Option(help="Shape of an input with dynamic dimensions, as in x=1x128, in all models; repeatable."),
+]
+Rewrites = Annotated[int, typer.Option(min=1, help="Rewrites after which the policy is compared before and after.")]
+Epochs = Annotated[
+    int, typer.Option(min=1, help="Passes over what the expert showed; with more of them it forgets more.")
+]
+
 
 @dataclass(frozen=True, eq=False)
 class _Subject:
@@ -59,32 +82,13 @@ def train(
     models: Annotated[list[Path], typer.Argument(help="The ONNX models to train on.", metavar="MODEL...")],
     policy_out: Annotated[Path, typer.Option(help="The folder to write the policy to, which is made.")],
     policy: Annotated[Path | None, typer.Option(help="The policy to begin with; else the one that ships.")] = None,
-    expert: Annotated[
-        str, typer.Option(help=f"The search that shows how each model is optimised: one of {', '.join(EXPERTS)}.")
-    ] = "equality_saturation",
-    effort: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="After which the expert ends: nodes of the e-graph of equality saturation, expansions of chains. A "
-            "transformer of two layers takes it seconds at 3000, one of twelve a minute or more.",
-        ),
-    ] = 3000,
-    cost_model: Annotated[
-        str,
-        typer.Option(help="How a graph is priced: predicted, analytic or gpu; by the clock it would take too long."),
-    ] = DEFAULT_COST_MODEL,
-    shape: Annotated[
-        list[str] | None,
-        typer.Option(help="Shape of an input with dynamic dimensions, as in x=1x128, in all models; repeatable."),
-    ] = None,
-    rewrites: Annotated[
-        int, typer.Option(min=1, help="Rewrites after which the policy is compared before and after.")
-    ] = 500,
+    expert: ExpertName = "equality_saturation",
+    effort: Effort = 3000,
+    cost_model: Prices = DEFAULT_COST_MODEL,
+    shape: Shapes = None,
+    rewrites: Rewrites = 500,
     evaluations: Annotated[int | None, typer.Option(min=1, hidden=True, help="An older name of --rewrites.")] = None,
-    epochs: Annotated[
-        int, typer.Option(min=1, help="Passes over what the expert showed; with more of them it forgets more.")
-    ] = TuningConfig.encoder_epochs,
+    epochs: Epochs = TuningConfig.encoder_epochs,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn: the same models give the same policy.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
@@ -106,14 +110,7 @@ def train(
 
     with progress_bar("training") as on_progress:
         taught = _taught(subjects, shown, library, before, seed, on_progress)
-        config = TuningConfig(encoder_epochs=epochs)
-        after = fine_tuned(
-            before,
-            [lesson.rollouts for lesson in taught.values()],
-            config,
-            seed=seed,
-            on_epoch=_epochs_shown(on_progress, epochs + config.epochs),
-        )
+        after = _tuned(before, taught, epochs, seed, on_progress)
         with written_whole(policy_out) as draft:
             after.save(draft)
         rows = _rows(taught, library, {"before": before, "after": after}, rewrites, on_progress)
@@ -175,8 +172,16 @@ def _taught(
     return taught
 
 
-def _epochs_shown(on_progress: OnProgress, epochs: int) -> Callable[[int, dict[str, float]], None]:
-    return lambda epoch, _: on_progress(0.6 + 0.2 * (epoch + 1) / epochs, f"epoch {epoch + 1}")
+def _tuned(
+    policy: TaughtGuide, taught: Mapping[_Subject, Taught], epochs: int, seed: int, on_progress: OnProgress
+) -> TaughtGuide:
+    """Return the policy after it has learned what was shown."""
+    config = TuningConfig(encoder_epochs=epochs)
+
+    def on_epoch(epoch: int, _: dict[str, float]) -> None:
+        on_progress(0.6 + 0.2 * (epoch + 1) / (epochs + config.epochs), f"epoch {epoch + 1}")
+
+    return fine_tuned(policy, [lesson.rollouts for lesson in taught.values()], config, seed=seed, on_epoch=on_epoch)
 
 
 def _rows(

@@ -1,6 +1,7 @@
 """A pointer over kinds: the order and the number of places do not matter, and probabilities are exact."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.pointer_policy import PointerPolicy
 from rlflow.world_model.match_level.observation import TokenLayout
 
 K, EMBEDDING = 6, 3
 LAYOUT = TokenLayout(K, EMBEDDING)
+UNWEIGHTED = MatchLevelControllerConfig(width=8, greedy_weight=0.0, expert_weight=0.0, terminate_bias=0.0)
 COUNTS = [[2, 0, 1, 4, 0, 1], [0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [0, 0, 0, 7, 0, 0]]
 
 
@@ -23,8 +26,7 @@ def untrained(classes: int = K, **weights: float) -> PointerPolicy:
         spaces.Discrete(classes + 1),
         lambda _: 1e-3,
         embedding=EMBEDDING,
-        width=8,
-        **{"greedy_weight": 0.0, "expert_weight": 0.0, "terminate_bias": 0.0, **weights},
+        config=replace(UNWEIGHTED, **weights),
     )
 
 

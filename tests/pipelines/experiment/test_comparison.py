@@ -8,7 +8,7 @@ import onnx
 import pytest
 from experiment import comparison
 from experiment.comparison import Contender, Contest, Timing
-from experiment.documents import Evaluate
+from experiment.documents.evaluate import Evaluate
 
 from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost

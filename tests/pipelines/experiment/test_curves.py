@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from experiment.curves import Curves
-from experiment.documents import TrainingCurves
+from experiment.documents.curves import TrainingCurves
 
 from rlflow import schemas
 

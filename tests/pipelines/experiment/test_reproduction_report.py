@@ -4,7 +4,7 @@ import io
 from typing import Any
 
 import pytest
-from experiment.documents import ReproductionReport
+from experiment.documents.reproduction import ReproductionReport
 from experiment.reproduction import Compared, Reproduction
 from experiment.reproduction_report import report, show
 from rich.console import Console

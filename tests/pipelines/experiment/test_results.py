@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiment.documents import DOCUMENTS, Curve, Evaluate, TrainController, TrainingCurves
+from experiment.documents import DOCUMENTS
+from experiment.documents.curves import Curve, TrainingCurves
+from experiment.documents.evaluate import Evaluate
+from experiment.documents.train_controller import TrainController
 from experiment.results import read_results, type_of, write_results
 from support.documents import FIGURE
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import check_results as script
 import pytest
-from experiment.documents import Evaluate
+from experiment.documents.evaluate import Evaluate
 from studies.documents import check_results, document_type, documents
 from studies.measurements import Bench
 from support.documents import sample

@@ -4,22 +4,27 @@ from pathlib import Path
 
 import pytest
 from studies.search_task import SearchTask, carried_out
+from studies.subject import Subject
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext
 from rlflow.errors import InputError
 from rlflow.method import Budget
-from rlflow.onnx_io import from_onnx
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory.replay import replay
 
 
-def test_the_search_is_that_of_its_names(tiny_merge: Path) -> None:
+@pytest.fixture
+def subject(tiny_merge: Path) -> Subject:
+    return Subject(tiny_merge, "analytic", CostContext())
+
+
+def test_the_search_is_that_of_its_names(subject: Subject) -> None:
     rules = library.load()
-    expected = Greedy(rules, Rewriter(rules.rules), AnalyticCost()).optimise(from_onnx(tiny_merge), Budget())
-    found = carried_out(SearchTask(tiny_merge, "greedy", {}, Budget(), "analytic", CostContext()))
+    expected = Greedy(rules, Rewriter(rules.rules), AnalyticCost()).optimise(subject.graph(), Budget())
+    found = carried_out(SearchTask(subject, "greedy", {}, Budget()))
     assert found.result.trajectory == expected.trajectory
     assert found.result.best_ms == expected.best_ms < expected.start_ms
     assert found.cost_model.name == "analytic"
@@ -27,14 +32,14 @@ def test_the_search_is_that_of_its_names(tiny_merge: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_rewriter_is_that_of_the_steps(tiny_merge: Path) -> None:
+def test_the_rewriter_is_that_of_the_steps(subject: Subject) -> None:
     """Equality saturation shares, and nothing else could replay what it found."""
     options = {"exploration": {"max_nodes": 200}}
-    found = carried_out(SearchTask(tiny_merge, "equality_saturation", options, Budget(), "analytic", CostContext()))
+    found = carried_out(SearchTask(subject, "equality_saturation", options, Budget()))
     *_, last = replay(found.graph, found.result.trajectory, found.rewriter)
     assert found.cost_model.runtime_ms(last) == found.result.best_ms
 
 
-def test_names_that_there_are_not_are_refused(tiny_merge: Path) -> None:
+def test_names_that_there_are_not_are_refused(subject: Subject) -> None:
     with pytest.raises(InputError, match="there is no method 'unheard_of'"):
-        carried_out(SearchTask(tiny_merge, "unheard_of", {}, Budget(), "analytic", CostContext()))
+        carried_out(SearchTask(subject, "unheard_of", {}, Budget()))

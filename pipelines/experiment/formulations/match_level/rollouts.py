@@ -18,6 +18,7 @@ from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.settings import read_config
 from rlflow.trajectory.state_graph import Visit, Way
 
 
@@ -51,8 +52,7 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
             "saves by price, and far fewer could be timed; choose world_model=graph_level with this reward, or compare "
             "rewards of a model-free agent on tokens by `make study NAME=reward_study`"
         )
-    settings = stage.settings["rollouts"]
-    config = TokenCollectionConfig(**settings | {"led": tuple(settings["led"])})
+    config = read_config(TokenCollectionConfig, stage.settings["rollouts"])
     rules, model = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage.settings)
     vocabulary = None if model is None else model.arguments.vocabulary
     process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model, vocabulary)

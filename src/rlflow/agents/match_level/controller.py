@@ -60,7 +60,8 @@ class MatchLevelControllerArguments(PolicyArguments):
             spaces.Box(-np.inf, np.inf, (size,), np.float32),
             spaces.Discrete(2),
             lambda _: learning_rate,
-            **policy_settings(self.embedding, self.config),
+            embedding=self.embedding,
+            config=self.config,
         )
 
 
@@ -71,9 +72,3 @@ class MatchLevelController(PolicyController):
     policy: PointerPolicy | LinearPointer
     arguments: MatchLevelControllerArguments
     arguments_kind: ClassVar = MatchLevelControllerArguments
-
-
-def policy_settings(embedding: int, config: MatchLevelControllerConfig) -> dict[str, Any]:
-    """Return the keyword arguments of `PointerPolicy`."""
-    names = ("width", "greedy_weight", "expert_weight", "terminate_bias")
-    return {"embedding": embedding} | {name: getattr(config, name) for name in names}

@@ -11,7 +11,7 @@ import torch
 from rlflow.agents.dream_training import Dream
 from rlflow.agents.maskable_ppo import scaled_to, train_policy
 from rlflow.agents.match_level.cma_es import evolve
-from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments, policy_settings
+from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
 from rlflow.agents.match_level.linear_pointer import LinearPointer
 from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.match_level.pointer_policy import PointerPolicy
@@ -95,6 +95,6 @@ class MatchLevelDream(Dream[MatchLevelController]):
         env, embedding, config = self.env(seed=seed), beginner.arguments.embedding, beginner.arguments.config
         if isinstance(config, CmaEsConfig):
             return partial(evolve, env, LinearPointer(embedding), config, seed=seed, fingerprint=env.fingerprint)
-        scaled = scaled_to(config, self.best_saving_percent)
-        train = partial(train_policy, env, PointerPolicy, policy_settings(embedding, config), scaled)
+        settings, scaled = {"embedding": embedding, "config": config}, scaled_to(config, self.best_saving_percent)
+        train = partial(train_policy, env, PointerPolicy, settings, scaled)
         return partial(train, seed=seed, fingerprint=env.fingerprint)

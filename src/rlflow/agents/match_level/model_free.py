@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlflow.agents.maskable_ppo import OnUpdate, scaled_to, train_policy
-from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments, policy_settings
+from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.pointer_policy import PointerPolicy
 from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_episodes, real_return
@@ -53,7 +53,7 @@ def train_on_graph(
     policy = train_policy(
         env,
         PointerPolicy,
-        policy_settings(arguments.embedding, config),
+        {"embedding": arguments.embedding, "config": config},
         scaled_to(config, env.process.best_saving_percent()),
         seed=seed,
         fingerprint=env.fingerprint(episodes, weights),

@@ -12,6 +12,7 @@ import torch
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.pointing import PointingPolicy, Reading
 from rlflow.nn import pooling
 from rlflow.nn.mlp import mlp
@@ -30,24 +31,19 @@ class PointerPolicy(PointingPolicy):
         lr_schedule: Schedule,
         *,
         embedding: int,
-        width: int,
-        greedy_weight: float,
-        expert_weight: float,
-        terminate_bias: float,
+        config: MatchLevelControllerConfig,
         **kwargs: Any,
     ) -> None:
         """embedding: the width of a token's embedding."""
-        self.layout = TokenLayout(int(action_space.n) - 1, embedding)
-        self.width, self.terminate_bias = width, terminate_bias
-        self.weights = greedy_weight, expert_weight
+        self.layout, self.config = TokenLayout(int(action_space.n) - 1, embedding), config
         super().__init__(observation_space, action_space, lr_schedule, net_arch=[], **kwargs)
 
     def build_networks(self) -> None:
         """Make the network of classes and the heads."""
-        width = self.width
+        config, width = self.config, self.config.width
         self.kind = nn.Sequential(mlp([self.layout.width, width, width]), nn.Tanh())
-        self.prior = nn.Parameter(torch.tensor(self.weights))
-        self.build_heads(width, 3 * width + 1, self.terminate_bias)
+        self.prior = nn.Parameter(torch.tensor([config.greedy_weight, config.expert_weight]))
+        self.build_heads(width, 3 * width + 1, config.terminate_bias)
 
     def read(self, observation: Tensor) -> Reading:
         """Read observations (B, size) of any number of classes."""

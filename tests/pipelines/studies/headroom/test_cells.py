@@ -1,10 +1,9 @@
 """A row says what its search found and what that took; a document marks the best that is known and right."""
 
-from pathlib import Path
-
 import pytest
 from studies.headroom.cells import Cell, figures, run_cell, with_rows
 from studies.headroom.documents import Headroom
+from studies.subject import Subject
 
 from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost
@@ -12,7 +11,7 @@ from rlflow.cost.base import CostContext
 from rlflow.cost.effort import Effort
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, Milestone, Optimality, OptimisationResult
-from rlflow.onnx_io import from_onnx, save_model
+from rlflow.onnx_io import save_model
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
@@ -22,20 +21,20 @@ EVALUATIONS = (1, 10, 100)
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     path = tmp_path_factory.mktemp("headroom") / "tiny_scale.onnx"
     save_model(zoo.build("tiny_scale"), path)
-    return path
+    return Subject(path, "analytic", CostContext())
 
 
 @pytest.fixture(scope="module")
-def graph(model: Path) -> Graph:
-    return from_onnx(model)
+def graph(subject: Subject) -> Graph:
+    return subject.graph()
 
 
 @pytest.fixture(scope="module")
-def row(model: Path) -> dict:
-    return run_cell(Cell(model, "greedy", {}, Budget(), "analytic", CostContext(), EVALUATIONS, draws=3, seed=0))
+def row(subject: Subject) -> dict:
+    return run_cell(Cell(subject, "greedy", {}, Budget(), EVALUATIONS, draws=3, seed=0))
 
 
 def result_of(graph: Graph, optimality: Optimality | None = None) -> OptimisationResult:
@@ -66,9 +65,9 @@ def test_a_row_comes_with_its_evidence(row: dict):
     schemas.validate(Headroom, with_rows({}, {("tiny_scale", "analytic", "greedy"): row}))
 
 
-def test_a_result_of_sharing_matching_is_replayed_and_compared(model: Path):
+def test_a_result_of_sharing_matching_is_replayed_and_compared(subject: Subject):
     options = {"exploration": {"max_nodes": 200}}
-    cell = Cell(model, "equality_saturation", options, Budget(), "analytic", CostContext(), EVALUATIONS, 2, 0)
+    cell = Cell(subject, "equality_saturation", options, Budget(), EVALUATIONS, 2, 0)
     row = run_cell(cell)
     assert row["steps"] > 0
     assert row["equivalent"]

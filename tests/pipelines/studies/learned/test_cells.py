@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from studies.learned.cells import Cell, Rows, mean_ci95, run_cells, saved_percent
+from studies.subject import Subject
 from support.learned_rows import ROWS
 
 from rlflow.cost.base import CostContext
@@ -67,7 +68,7 @@ def test_what_does_not_draw_is_known_exactly():
 def test_a_cell_is_a_search_whose_steps_are_kept(tiny_merge: Path, tmp_path: Path):
     """By methods that are on the list of all, and by one that is there for comparison alone."""
     cells = {
-        method: Cell(tiny_merge, method, {}, Budget(), "analytic", CostContext(), tmp_path / f"{method}.jsonl")
+        method: Cell(Subject(tiny_merge, "analytic", CostContext()), method, {}, Budget(), tmp_path / f"{method}.jsonl")
         for method in ("greedy", "chains_random")
     }
     found = run_cells(cells)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from experiment.documents import TrainingCurves
+from experiment.documents.curves import TrainingCurves
 from studies.learned.cells import Key, Row, Rows
 from studies.learned.documents import Summary
 from studies.learned.summary import curves, curves_by_prices, summary

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from studies.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
 from studies.paper.documents import Paper
-from studies.paper.rows import Subject, summary
+from studies.paper.rows import summary
+from studies.subject import Subject
 from support.candidate_agents import EPISODES, NETWORK, PPO
 from support.zoo_names import SMALL as SMALL_MODELS
 

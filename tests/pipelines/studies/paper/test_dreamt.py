@@ -3,11 +3,13 @@
 import pytest
 from studies.paper.documents import Paper
 from studies.paper.dreamt import DreamtCell
-from studies.paper.rows import Row, Subject, summary
+from studies.paper.rows import Row, summary
+from studies.subject import Subject
 from support.token_worlds import FEW, SMALL
 from support.zoo_names import SMALL as SMALL_MODELS
 
 from rlflow import schemas, zoo
+from rlflow.agents.match_level.learning import LearningConfig
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.cost.base import CostContext
 from rlflow.onnx_io import save_model
@@ -21,11 +23,13 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
     cell = DreamtCell(
         subject=Subject(path, "analytic", CostContext()),
         seed=0,
-        collection=FEW,
-        world_model=SMALL,
-        dream=MatchLevelDreamConfig(num_envs=4, max_steps=3),
-        ppo=MatchLevelControllerConfig(
-            total_steps=64, steps_per_update=8, batch_size=32, epochs=1, updates_per_trial=1
+        learning=LearningConfig(
+            rollouts=FEW,
+            world_model=SMALL,
+            dream=MatchLevelDreamConfig(num_envs=4, max_steps=3),
+            ppo=MatchLevelControllerConfig(
+                total_steps=64, steps_per_update=8, batch_size=32, epochs=1, updates_per_trial=1
+            ),
         ),
         proposals=4,
         unseen=(2,),

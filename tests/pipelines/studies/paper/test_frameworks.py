@@ -9,8 +9,9 @@ import onnx
 import pytest
 from studies.paper.documents import Paper
 from studies.paper.frameworks import FrameworksCell, check, in_pytorch
-from studies.paper.rows import Subject, summary
+from studies.paper.rows import summary
 from studies.reward_study.cases import TimingConfig
+from studies.subject import Subject
 
 from rlflow import schemas, zoo
 from rlflow.cost.base import CostContext

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from studies.paper.documents import Paper
 from studies.paper.latency import LatencyCell
-from studies.paper.rows import Subject, summary
+from studies.paper.rows import summary
 from studies.reward_study.cases import TimingConfig
+from studies.subject import Subject
 
 from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from studies.paper.documents import Paper
 from studies.paper.model_free import ModelFreeCell
-from studies.paper.rows import Subject, summary
+from studies.paper.rows import summary
+from studies.subject import Subject
 
 from rlflow import schemas, zoo
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from studies.paper.documents import Paper
 from studies.paper.pooled import GraphLevelCell
-from studies.paper.rows import Subject, summary
+from studies.paper.rows import summary
+from studies.subject import Subject
 
 from rlflow import schemas, zoo
 from rlflow.agents.collection import CollectionConfig

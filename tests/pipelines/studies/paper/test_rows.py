@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec import convert
 from studies.paper.documents import Paper
-from studies.paper.rows import Row, Subject, method_row, saved_percent, summary
+from studies.paper.rows import Row, method_row, saved_percent, summary
+from studies.subject import Subject
 
 from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost

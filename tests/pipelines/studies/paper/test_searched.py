@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from studies.paper.rows import Subject
 from studies.paper.searched import SearchCell
+from studies.subject import Subject
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies.paper.rows import Subject
 from studies.paper.walks import WalkCell, correlations, random_rewrite
+from studies.subject import Subject
 
 from rlflow import zoo
 from rlflow.cost.base import Cost, CostContext

@@ -8,6 +8,7 @@ from experiment.tables import price_search_table
 from studies.price_search.cases import COSTS, Aims, Case, averaged, priced, run_case, summary, time_ratio
 from studies.price_search.documents import PriceSearch
 from studies.search_task import SearchTask
+from studies.subject import Subject
 from support.prices import DrawnTimings
 
 from rlflow import schemas
@@ -53,7 +54,7 @@ def merged(original: Graph) -> Graph:
 
 
 def task(model: Path, kind: str) -> SearchTask:
-    return SearchTask(model, "greedy", {}, Budget(), kind, CostContext())
+    return SearchTask(Subject(model, kind, CostContext()), "greedy", {}, Budget())
 
 
 def search(wall_time_s: float) -> dict:

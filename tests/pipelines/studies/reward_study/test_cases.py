@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from studies.reward_study.cases import Case, TimingConfig, run_case, summary
 from studies.reward_study.documents import RewardStudy
+from studies.subject import Subject
 
 from rlflow import schemas, zoo
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
@@ -61,9 +62,7 @@ def test_a_tiny_case(tmp_path: Path):
     path = tmp_path / "tiny_chain.onnx"
     save_model(zoo.build("tiny_chain", rows=8, inner=2048, length=2), path)
     case = Case(
-        model=path,
-        cost_model="analytic",
-        context=CostContext(),
+        subject=Subject(path, "analytic", CostContext()),
         seed=0,
         reward=RewardConfig("incremental"),
         ppo=MatchLevelControllerConfig(

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from studies.sample_efficiency.cases import Case, run_case, summary
 from studies.sample_efficiency.documents import SampleEfficiency
+from studies.subject import Subject
 
 from rlflow import schemas, zoo
+from rlflow.agents.match_level.learning import LearningConfig
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.cost.base import CostContext
-from rlflow.cost.models import COST_MODELS
 from rlflow.environments.token_process import TokenProcess
-from rlflow.onnx_io import from_onnx, save_model
+from rlflow.onnx_io import save_model
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
@@ -78,18 +79,18 @@ def tiny_case(folder: Path, max_steps: int) -> Case:
     path = folder / "tiny_merge.onnx"
     save_model(zoo.build("tiny_merge"), path)
     return Case(
-        model=path,
-        cost_model="analytic",
-        context=CostContext(),
+        subject=Subject(path, "analytic", CostContext()),
         seed=0,
         episodes=(3, 6),
         dreams=2,
-        collection=TokenCollectionConfig(steps=4),
-        world_model=MatchLevelModelConfig(
-            encoder_width=8, encoder_layers=1, encoder_epochs=2, metric_width=4, survival_width=4, epochs=2
+        learning=LearningConfig(
+            rollouts=TokenCollectionConfig(steps=4),
+            world_model=MatchLevelModelConfig(
+                encoder_width=8, encoder_layers=1, encoder_epochs=2, metric_width=4, survival_width=4, epochs=2
+            ),
+            dream=MatchLevelDreamConfig(num_envs=4, max_steps=max_steps, max_kinds=32),
+            ppo=PPO,
         ),
-        dream=MatchLevelDreamConfig(num_envs=4, max_steps=max_steps, max_kinds=32),
-        dreamt=PPO,
         free=PPO,
         real=RealEpisodesConfig(num_envs=4, max_steps=max_steps, max_kinds=32),
     )
@@ -120,8 +121,8 @@ def test_a_tiny_case(tmp_path: Path):
 def test_greedy_is_told_by_the_same_measure(tmp_path: Path):
     """As much as its best first rewrite saves, where one is all that anybody may do."""
     case = tiny_case(tmp_path, max_steps=1)
-    found, cost_model = run_case(case)["greedy"], COST_MODELS.get(case.cost_model)(case.context)
-    saving = TokenProcess(from_onnx(case.model), Rewriter(library.load().rules), cost_model).start().saving
+    found, rewriter = run_case(case)["greedy"], Rewriter(library.load().rules)
+    saving = TokenProcess(case.subject.graph(), rewriter, case.subject.prices()).start().saving
     assert found["result_percent"] == pytest.approx(float(saving.max()), rel=1e-5)
     assert found["result_percent"] > 0
     assert 0 < found["interactions"]
