@@ -25,7 +25,7 @@ from rlflow.agents.token_collection import (
     play,
     state_of,
 )
-from rlflow.environments.token_process import MatchLevelState
+from rlflow.processes.token_process import MatchLevelState
 from rlflow.representation.token_archive import save
 from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, nearness_after

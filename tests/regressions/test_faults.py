@@ -38,5 +38,13 @@ print(*(name for name in sys.modules if name.startswith("rlflow.")))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT / "src")
     loaded = done.stdout.split()
     assert {"rlflow.world_model.dream_env", "rlflow.world_model.graph_level.dream_env"} <= set(loaded)
-    real = ("rlflow.rules", "rlflow.runtime", "rlflow.environments", "rlflow.search", "rlflow.cost", "rlflow.onnx_io")
+    real = (
+        "rlflow.rules",
+        "rlflow.runtime",
+        "rlflow.environments",
+        "rlflow.processes",
+        "rlflow.search",
+        "rlflow.cost",
+        "rlflow.onnx_io",
+    )
     assert not [m for m in loaded if m.startswith(real)]

@@ -11,10 +11,10 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
-from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, Ledger, State, Workspace
 from rlflow.onnx_io import from_onnx
+from rlflow.processes.token_process import TokenProcess
 from rlflow.rules.library import Library
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.record import Trajectory

@@ -24,10 +24,10 @@ from rlflow.agents.policy_search import PolicySearch
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import CandidateConfig, CandidateEnv, EnvironmentConfig, ProcessEnv, SubstitutionEnv
 from rlflow.environments.candidate_process import CandidateProcess
-from rlflow.environments.process import Process
 from rlflow.environments.substitution_env import SubstitutionProcess
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
+from rlflow.processes.process import Process
 from rlflow.representation.candidate_arrays import CandidateWriter
 from rlflow.representation.features import todays_vocabulary
 from rlflow.rules.library import Library

@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from rlflow.agents.match_level.demonstrations import GainConfig, demonstrate
-from rlflow.environments.token_process import TokenProcess
+from rlflow.processes.token_process import TokenProcess
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.token_shards import TokenBank
 from rlflow.trajectory.record import Trajectory

@@ -5,9 +5,9 @@ from functools import cache
 from rlflow import zoo
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.analytic import AnalyticCost
-from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
+from rlflow.processes.token_process import TokenProcess
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from support.walks import LIBRARY, REWRITER

@@ -22,7 +22,7 @@ from rlflow.agents.match_level.learning import LearningConfig, dream_of_graph
 from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.agents.selection import Trial
-from rlflow.environments.token_process import TokenProcess
+from rlflow.processes.token_process import TokenProcess
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from studies.agent.documents import Agent, Alone, Found, Methods

@@ -25,9 +25,9 @@ from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.policy_search import judge_on
 from rlflow.cost.base import CostModel
-from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget
+from rlflow.processes.token_process import TokenProcess
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter

@@ -16,8 +16,8 @@ from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.cost.base import CostModel
 from rlflow.environments.rewards import RewardConfig, reward_of
-from rlflow.environments.token_process import TokenProcess
 from rlflow.method import Budget
+from rlflow.processes.token_process import TokenProcess
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter

@@ -23,9 +23,9 @@ from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig, final_graph
 from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of
-from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import to_onnx
+from rlflow.processes.token_process import TokenProcess
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS, Setting

@@ -32,7 +32,7 @@ from rlflow.agents.match_level.model_free import train_and_try
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_return
 from rlflow.agents.token_collection import collect_tokens, greedy_descent
-from rlflow.environments.token_process import TokenProcess
+from rlflow.processes.token_process import TokenProcess
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules import library
 from rlflow.rules.library import Library

@@ -22,9 +22,9 @@ import torch
 
 from rlflow.agents.policy_controller import PolicyController
 from rlflow.agents.selection import Judge, Trial
-from rlflow.environments.process import C, Process, ProcessState, S
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, OnProgress, State, Workspace
+from rlflow.processes.process import C, Process, ProcessState, S
 from rlflow.search.base import Search
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory.record import Trajectory

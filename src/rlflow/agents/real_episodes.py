@@ -19,8 +19,8 @@ from gymnasium import spaces
 
 from rlflow.cost.effort import Effort
 from rlflow.environments.episode import Episode
-from rlflow.environments.process import Process
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of
+from rlflow.processes.process import Process
 from rlflow.world_model.batch_env import BatchEnv
 
 P = TypeVar("P", bound=Process[Any, int])

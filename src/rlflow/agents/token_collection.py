@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rlflow.agents.episode_shards import played_once
-from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.kept import Kept, fingerprint
+from rlflow.processes.token_process import MatchLevelState, TokenProcess
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import (
     FAR_AWAY,

@@ -27,10 +27,10 @@ from gymnasium import spaces
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
-from rlflow.environments.process import Process, ProcessState
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.processes.process import Process, ProcessState
 from rlflow.representation.candidate_arrays import CandidateWriter
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.match import Match

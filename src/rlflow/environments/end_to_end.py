@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import Any
 
-from rlflow.environments.process import ProcessState
 from rlflow.environments.reward_config import RewardConfig
 from rlflow.environments.transition import Transition
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import to_onnx
+from rlflow.processes.process import ProcessState
 from rlflow.runtime.timing.savings import NO_SAVING, Saving, measured_saving, tells_apart
 
 SavingOf = Callable[[Graph, Graph, RewardConfig], Saving]

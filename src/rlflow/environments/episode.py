@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, NamedTuple
 
-from rlflow.environments.process import C, Process, S
 from rlflow.environments.rewards import Reward
 from rlflow.environments.transition import Transition
+from rlflow.processes.process import C, Process, S
 from rlflow.trajectory.record import Step
 
 

@@ -19,10 +19,10 @@ from gymnasium import spaces
 
 from rlflow.cost.base import CostModel
 from rlflow.environments.episode import Episode
-from rlflow.environments.process import Process
 from rlflow.environments.rewards import RewardConfig, reward_of
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.processes.process import Process
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter

@@ -21,10 +21,10 @@ from gymnasium import spaces
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
-from rlflow.environments.process import Process, ProcessState
 from rlflow.environments.process_env import ProcessEnv
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.processes.process import Process, ProcessState
 from rlflow.representation.action_space import ActionSpace, Locations
 from rlflow.representation.features import Featuriser
 from rlflow.representation.graph_arrays import GraphArrays

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlflow.cost.base import Cost
-from rlflow.environments.process import ProcessState
+from rlflow.processes.process import ProcessState
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from rlflow.agents.graph_level.controller import Controller
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Cost
 from rlflow.environments import EnvironmentConfig
-from rlflow.environments.process import ProcessState
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
 from rlflow.ops.registry import OPERATORS
+from rlflow.processes.process import ProcessState
 from rlflow.representation.features import Featuriser, todays_vocabulary
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter

@@ -11,9 +11,9 @@ from support.walks import LIBRARY
 
 from rlflow.agents.match_level.demonstrations import GainConfig, demonstrate
 from rlflow.cost.analytic import AnalyticCost
-from rlflow.environments.token_process import Place, TokenProcess, place_of
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, Ledger, Workspace
+from rlflow.processes.token_process import Place, TokenProcess, place_of
 from rlflow.representation.token_rollouts import Demonstration, TokenEpisode
 from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.match import Match

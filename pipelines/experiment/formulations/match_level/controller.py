@@ -15,7 +15,7 @@ from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelCont
 from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.selection import Trial
 from rlflow.cost.base import CostModel
-from rlflow.environments.token_process import TokenProcess
+from rlflow.processes.token_process import TokenProcess
 from rlflow.representation import token_archive
 from rlflow.rules import library
 from rlflow.rules.library import Library

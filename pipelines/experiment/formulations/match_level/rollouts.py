@@ -12,8 +12,8 @@ from experiment.formulations.match_level.pretrained import pretrained
 from rlflow.agents.match_level.match_level_process import expert_of
 from rlflow.agents.token_collection import Collected, TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
-from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError
+from rlflow.processes.token_process import TokenProcess
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.rules import library

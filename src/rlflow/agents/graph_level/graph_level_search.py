@@ -19,10 +19,10 @@ import numpy as np
 
 from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.policy_search import Player, WorldModelSearch
-from rlflow.environments.process import Process
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionProcess, SubstitutionState
 from rlflow.errors import InputError
 from rlflow.method import State, Workspace
+from rlflow.processes.process import Process
 from rlflow.representation.action_space import Locations
 from rlflow.rules.matching.rewriter import Location
 from rlflow.world_model.graph_level import latent_state

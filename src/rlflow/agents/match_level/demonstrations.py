@@ -17,8 +17,8 @@ from itertools import pairwise
 import numpy as np
 
 from rlflow.agents.token_collection import state_of
-from rlflow.environments.token_process import MatchLevelState, Place, TokenProcess, place_of
 from rlflow.ir.graph import Graph
+from rlflow.processes.token_process import MatchLevelState, Place, TokenProcess, place_of
 from rlflow.representation.token_rollouts import Demonstration, TokenEpisode, TokenStep
 from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.match import Match

@@ -15,7 +15,7 @@ from rlflow.agents.match_level.dream import MatchLevelDream
 from rlflow.agents.match_level.match_level_process import expert_of
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
-from rlflow.environments.token_process import TokenProcess
+from rlflow.processes.token_process import TokenProcess
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.settings import read_config
 from rlflow.world_model.epochs import OnEpoch

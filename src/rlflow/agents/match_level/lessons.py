@@ -22,10 +22,10 @@ import numpy as np
 from rlflow.agents.match_level.demonstrations import GainConfig, demonstrate
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
-from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, OptimisationResult
+from rlflow.processes.token_process import TokenProcess
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.token_shards import TokenBank, merged
 from rlflow.representation.vocabulary import Vocabulary

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from rlflow.agents.token_collection import Expert
-from rlflow.environments.process import Process, ProcessState
-from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.kept import fingerprint
+from rlflow.processes.process import Process, ProcessState
+from rlflow.processes.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.token_rollouts import FAR_AWAY, nearness_after
 from rlflow.rules.matching.rewriter import Location
 from rlflow.world_model.match_level.imagination import ClassStates

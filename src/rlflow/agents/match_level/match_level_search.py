@@ -16,10 +16,10 @@ import torch
 from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.match_level_process import MatchLevelProcess
 from rlflow.agents.policy_search import Player, WorldModelSearch
-from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, State, Workspace
+from rlflow.processes.token_process import TokenProcess
 from rlflow.world_model.match_level.model import MatchLevelModel
 
 

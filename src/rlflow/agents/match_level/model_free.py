@@ -20,8 +20,8 @@ from rlflow.agents.match_level.pointer_policy import PointerPolicy
 from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_episodes, real_return
 from rlflow.agents.selection import Judge, Selection, Trial
 from rlflow.environments.rewards import Reward
-from rlflow.environments.token_process import TokenProcess
 from rlflow.kept import fingerprint
+from rlflow.processes.token_process import TokenProcess
 from rlflow.world_model.match_level.model import MatchLevelModel
 
 

@@ -18,8 +18,8 @@ from rlflow.agents.real_episodes import RealEpisodes
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Trial
 from rlflow.environments.rewards import Reward
-from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
+from rlflow.processes.token_process import TokenProcess
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.observation import TokenLayout
 

@@ -15,8 +15,8 @@ from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import RealEpisodesConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.cost.base import CostContext
-from rlflow.environments.token_process import TokenProcess
 from rlflow.onnx_io import save_model
+from rlflow.processes.token_process import TokenProcess
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig

@@ -7,9 +7,9 @@ import pytest
 from support.formulations import PROCESSES
 
 from rlflow.environments.episode import Episode
-from rlflow.environments.process import Process
 from rlflow.environments.rewards import RewardConfig, reward_of
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.processes.process import Process
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay
 

@@ -23,10 +23,10 @@ import numpy as np
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
-from rlflow.environments.process import ProcessState
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
+from rlflow.processes.process import ProcessState
 from rlflow.representation.price_profile import PriceProfile
 from rlflow.representation.state_tokens import StateTokens
 from rlflow.representation.token_distances import MatchDistances

@@ -17,11 +17,11 @@ from rlflow.agents.token_collection import play
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
-from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
+from rlflow.processes.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.token_rollouts import TokenEpisode
 from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.rewriter import Rewriter
