@@ -16,7 +16,8 @@ from support.token_worlds import small_graph
 from support.walks import LIBRARY, REWRITER
 
 from rlflow import zoo
-from rlflow.agents.policy_search import Player, PolicySearch, judge_on
+from rlflow.agents.player import Player
+from rlflow.agents.policy_search import PolicySearch, judge_on
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash

@@ -27,4 +27,4 @@ class TorchReader:
 
     def read(self, tokens: Sequence[MatchToken]) -> np.ndarray:
         reading = self.model.encoder.read(TokenTable(tokens))
-        return np.stack([reading.taken, reading.gain, reading.saving])
+        return np.concatenate([np.stack([reading.taken, reading.gain, reading.saving]), reading.embedding.T])

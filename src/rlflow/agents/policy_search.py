@@ -16,15 +16,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 
-from rlflow.agents.policy_controller import PolicyController
+from rlflow.agents.player import Player
 from rlflow.agents.selection import Judge, Trial
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, OnProgress, State, Workspace
-from rlflow.processes.process import C, Process, ProcessState, S
 from rlflow.search.base import Search
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory.record import Trajectory
@@ -38,51 +37,6 @@ class Visits:
 
     trajectories: list[Trajectory]
     rewrites: int
-
-
-class Player(Generic[S, C]):
-    """Plays episodes of a process from one state of a workspace, whose evaluator carries out and prices all rewrites.
-
-    max_steps: the horizon of an episode.
-    """
-
-    def __init__(
-        self, work: Workspace, start: State, process: Process[S, C], controller: PolicyController, max_steps: int
-    ) -> None:
-        self.work, self.start, self.process = work, start, process
-        self.controller, self.max_steps = controller, max_steps
-
-    def play(self, generator: torch.Generator | None, candidates: int) -> State:
-        """Play one episode, with the most probable actions or, with a generator, drawn ones; return its cheapest state.
-
-        candidates: the policy's likeliest rewrites that are tried before each step; 1: it acts alone. The episode ends
-        as soon as the workspace is spent.
-        """
-        process, before, state, best = self.process, self.process.start(), self.start, self.start
-        for _ in range(self.max_steps):
-            choices = process.choices(before)
-            if not choices or self.work.is_spent:
-                break
-            choice = self._chosen(before, generator, candidates)
-            if choice not in choices:
-                break
-            after = process.step(before, choice)
-            last: ProcessState = before
-            for location, passed in process.way(before, choice, after):
-                state = State(passed.graph, passed.runtime_ms, state, location, process.saved_percent(last, passed))
-                best, last = min(best, state, key=lambda s: s.runtime_ms), passed
-            before = after
-        return best
-
-    def _chosen(self, state: S, generator: torch.Generator | None, candidates: int) -> C:
-        """Return the choice that is taken next; one that there is not is terminate."""
-        observation = self.process.observe(state)
-        chosen: C = self.controller.choose(observation, generator)
-        if candidates == 1:
-            return chosen
-        likeliest: list[C] = self.controller.likeliest(observation, candidates, generator)
-        saving = self.process.savings(state, likeliest)
-        return likeliest[int(saving.argmax())] if saving.max(initial=0.0) > 0 else chosen
 
 
 @dataclass(frozen=True, kw_only=True)

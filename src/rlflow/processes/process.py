@@ -9,7 +9,7 @@ candidate graphs, a class of alike matches. All else is there for any process:
 
     ProcessEnv                                      a Gymnasium environment: ends, rewards, trajectories (`process_env`)
     RealEpisodes(process, ...)                      episodes side by side, for MaskablePPO (`agents.real_episodes`)
-    Player(work, state, process, controller, ...)   a trained policy as a search (`agents.policy_search`)
+    Player(work, state, process, controller, ...)   a trained policy as a search (`agents.player`)
 
 The invariant: a state depends on the start and on the choices that led to it alone.
 """

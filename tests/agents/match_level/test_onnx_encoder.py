@@ -10,6 +10,7 @@ from support.readers import TorchReader, reader_of
 from support.token_worlds import SMALL
 
 from rlflow.agents.match_level.onnx_encoder import onnx_encoder
+from rlflow.agents.match_level.token_reader import SCORES
 from rlflow.representation.edit_graph import NEAR
 from rlflow.representation.match_token import MatchToken
 from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
@@ -39,7 +40,7 @@ def test_it_reads_what_v_reads(width: int, layers: int, number: int):
     """Not vacuous: tokens are read differently, and savings have both signs."""
     model = encoder(width=width, layers=layers)
     found = reader_of(model).read(TOKENS[:number])
-    assert found.shape == (3, number)
+    assert found.shape == (SCORES + width, number)
     np.testing.assert_allclose(found, TorchReader(model).read(TOKENS[:number]), **CLOSE)
     if number == len(TOKENS):
         assert len(np.unique(found, axis=1).T) == number

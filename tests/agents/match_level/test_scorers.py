@@ -8,6 +8,7 @@ from support.taught import taught_by
 
 from rlflow.agents.match_level import scorers, token_reader
 from rlflow.agents.match_level.scorers import EncoderScorer, token_states
+from rlflow.agents.match_level.token_reader import SCORES
 from rlflow.representation.token_batch import TokenTable
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.world_model.match_level.model import MatchLevelModel
@@ -48,7 +49,7 @@ def test_an_opinion_is_what_v_reads(taught: MatchLevelModel):
     """Of the tokens of the same graph, in one go, without a memory and by PyTorch."""
     scores = judge(taught).of(detours(2))
     state = token_states(detours(2), REWRITER, COST, taught.arguments.vocabulary)(detours(2))
-    taken, gain, saving = TorchReader(taught).read(state.tokens)[:, state.token_of]
+    taken, gain, saving = TorchReader(taught).read(state.tokens)[:SCORES, state.token_of]
     np.testing.assert_allclose(scores.taken, taken, atol=ROUNDED)
     np.testing.assert_allclose(scores.gain, gain, atol=ROUNDED)
     np.testing.assert_allclose(np.arcsinh(scores.saving), saving, atol=ROUNDED)

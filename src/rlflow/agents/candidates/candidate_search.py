@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rlflow.agents.candidates.controller import CandidateController
-from rlflow.agents.policy_search import Player, PolicySearch
+from rlflow.agents.player import Player
+from rlflow.agents.policy_search import PolicySearch
 from rlflow.environments.candidate_process import CandidateProcess, CandidateState
 from rlflow.method import Budget, Ledger, State, Workspace
 

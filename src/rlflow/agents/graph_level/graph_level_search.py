@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from rlflow.agents.graph_level.controller import Controller
-from rlflow.agents.policy_search import Player, WorldModelSearch
+from rlflow.agents.player import Player
+from rlflow.agents.policy_search import WorldModelSearch
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionProcess, SubstitutionState
 from rlflow.errors import InputError
 from rlflow.method import State, Workspace

@@ -1,6 +1,6 @@
-"""A policy over match tokens, for every graph: V as it guides a search, and how that search is made.
+"""A policy over match tokens, for every graph: V and C as they guide a search, and how that search is made.
 
-    policy = Guide.load(folder)          encoder.onnx, policy.json
+    policy = Guide.load(folder)          encoder.onnx, policy.json, and controller.onnx if it has a controller
     search = policy.search(library, rewriter, cost_model, seed=0)
     search.optimise(graph, Budget(time_s=60))
 
@@ -21,6 +21,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from rlflow.agents.match_level.guide_process import OnnxPointer, player
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains, guided_chains
 from rlflow.agents.match_level.scorers import EncoderScorer
 from rlflow.agents.match_level.token_reader import OnnxReader
@@ -33,7 +34,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.settings import read_config
 
-FILE, ENCODER = "policy.json", "encoder.onnx"
+FILE, ENCODER, POINTER = "policy.json", "encoder.onnx", "controller.onnx"
 SHIPPED = "rlflow.agents.shipped"
 POLICY = Described("policy", "policy", "make it with `make study NAME=policy`", indent=1)
 VERSION = 3
@@ -43,13 +44,15 @@ VERSION = 3
 class Guide:
     """V, the settings of the chains that it guides, and what it was trained on.
 
-    shares: by the ids of rules, what experts did with their matches in lessons (`RuleMeans.taken`).
+    shares: by the ids of rules, what experts did with their matches in lessons (`RuleMeans.taken`). pointer: C, whose
+    episodes come before the chains; None: there is none.
     """
 
     reader: OnnxReader
     chains: ChainConfig
     trained_on: Mapping[str, Any] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
+    pointer: OnnxPointer | None = None
 
     def search(
         self,
@@ -66,7 +69,10 @@ class Guide:
         """
         settings = read_config(ChainConfig, {**asdict(self.chains), **chains})
         scored_by = partial(EncoderScorer, self.reader)
-        return guided_chains(scored_by, library, rewriter, cost_model, settings, seed, self.shares)
+        plays = None
+        if self.pointer is not None:
+            plays = partial(player, cost_model=cost_model, reader=self.reader, pointer=self.pointer)
+        return guided_chains(scored_by, library, rewriter, cost_model, settings, seed, self.shares, plays)
 
     @classmethod
     def load(cls, folder: Path) -> Guide:
@@ -80,7 +86,12 @@ class Guide:
             shares = {rule: float(share) for rule, share in content["shares"].items()}
             chains = read_config(ChainConfig, content["chains"])
             reader = OnnxReader.of(load_model(folder / ENCODER))
-        return cls(reader, chains, trained_on, shares)
+        if POINTER not in content["sha256"]:
+            return cls(reader, chains, trained_on, shares)
+        description(folder, POINTER)
+        with POLICY.reading(folder):
+            pointer = OnnxPointer.of(load_model(folder / POINTER))
+        return cls(reader, chains, trained_on, shares, pointer)
 
 
 def description(folder: Path, file: str) -> dict[str, Any]:

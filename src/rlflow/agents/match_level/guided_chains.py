@@ -11,6 +11,7 @@ began, the chain is kept. One that gets nowhere is undone, and not tried again w
 
 A search is
 
+    play        episodes of C, if the policy has one: alone, and then with its likeliest classes tried before each step
     listen      a climb by V alone, which prices what it takes; what V says on its way is remembered
     saturate    an e-graph of the original and of the best so far, by the rules that V likes (`rule_guard`)
     price       chains that look at every price (`search.chains`), from the original again, where V may know little
@@ -29,13 +30,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rlflow.agents.match_level.preference import ORDERS, Preference
 from rlflow.agents.match_level.rule_guard import RuleGuard
 from rlflow.agents.match_level.scorers import MakeScorer, Scores
+from rlflow.agents.player import Player
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -67,7 +70,9 @@ class ChainConfig:
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
     - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
     - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
-    - `listening`: the share of the rewrites after which the first climb ends.
+    - `playing`: the share of the rewrites after which no further episode of C begins; in all but the first,
+      `candidates` of the likeliest classes are tried before each step.
+    - `listening`: of those that are left then, the share after which the first climb ends.
     - `saturation`: of those that are left then, the share of the e-graph. It admits rules of which V gives a match at
       least `admitted_probability`, and unheard-of ones whose share in lessons is at least `admitted_share`.
     - `by_price`: of those that are left then, the share of the chains that look at prices. Of those that they leave,
@@ -81,6 +86,8 @@ class ChainConfig:
     least_probability: float = 0.02
     failure_penalty: float = 3.0
     orders: tuple[str, ...] = ("confident", "patient", "far_sighted")
+    playing: float = 0.15
+    candidates: int = 16
     listening: float = 0.2
     saturation: float = 1.0
     admitted_probability: float = 0.2
@@ -100,18 +107,23 @@ class ChainConfig:
             raise InputError("rlflow: later climbs draw one of the scales of noise, of which there is none")
         counts = {
             "length": self.length,
+            "candidates": self.candidates,
             "rewrites": self.rewrites,
             "rewrites_per_climb": self.rewrites_per_climb,
         }
         for name, count in counts.items():
             if not isinstance(count, int) or count < 0:
                 raise InputError(f"rlflow: {name} is a number of rewrites, not {count!r}")
-        shares = ("listening", "saturation", "by_price", "admitted_share", "from_start")
+        shares = ("playing", "listening", "saturation", "by_price", "admitted_share", "from_start")
         for name in (*shares, "admitted_probability", "least_probability"):
             share, is_share = getattr(self, name), name in shares
             if not (0 <= share <= 1 if is_share else 0 < share < 1):
                 ends = "included" if is_share else "excluded"
                 raise InputError(f"rlflow: {name} lies between 0 and 1, both {ends}, and is not {share!r}")
+
+
+MakePlayer = Callable[[Workspace, State], Player[Any, Any]]
+"""Makes the player of episodes that begin at a state of a workspace."""
 
 
 class _Climbing(NamedTuple):
@@ -155,7 +167,8 @@ class GuidedChains(Search):
     """Ends with its rewrites or the budget, or where no rewrite is probable enough to be tried.
 
     The rewriter must share, as that of the experts did. `scored_by` makes the scorer: V (`EncoderScorer`), or
-    what V is compared with; `shares` is what lessons tell of rules, by their ids.
+    what V is compared with; `shares` is what lessons tell of rules, by their ids. `plays` makes a
+    player of C; None if the policy has no C.
     """
 
     scored_by: MakeScorer
@@ -164,6 +177,7 @@ class GuidedChains(Search):
     chains: Search
     shares: Mapping[str, float] = field(default_factory=dict)
     config: ChainConfig = field(default_factory=ChainConfig)
+    plays: MakePlayer | None = None
     seed: int = 0
     name: str = "rlflow"
 
@@ -180,13 +194,16 @@ class GuidedChains(Search):
         return self._best(climbing.at_most(self.config.rewrites), state, best, on_progress)
 
     def _best(self, climbing: _Climbing, start: State, best: State, on_progress: OnProgress | None) -> State:
-        """Climb again and again; the best of where all climbs end, and of what was the best before."""
+        """Search in one way after another; the best of where all end, and of what was the best before."""
         work, begun = climbing.work, climbing.work.ledger.effort.rewrites
         rng = np.random.default_rng(self.seed)
+        openings = self._openings(climbing, start)
         number = idle = 0
         while not work.is_spent and idle < _IDLE:
             before = work.ledger.effort.rewrites
-            found = self._found(number, climbing, start, best, rng)
+            found = (
+                openings[number](best) if number < len(openings) else self._climbed_again(climbing, start, best, rng)
+            )
             if saves(work, best, found):
                 best = found
             number += 1
@@ -196,25 +213,43 @@ class GuidedChains(Search):
                 on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} searches")
         return best
 
-    def _found(self, number: int, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:
-        """Return where the climb of this number ends, or the search that takes its turn."""
+    def _openings(self, climbing: _Climbing, start: State) -> list[Callable[[State], State]]:
+        """Return the searches that come first, each of which takes the best state so far."""
         config, share = self.config, climbing.with_share
-        if number == 0:
-            return share(config.listening, start, lambda part: self._climbed_quietly(part, start, config.orders[0]))
-        if number == 1:
-            return share(config.saturation, best, lambda part: self._saturated(part, best))
-        if number == 2:
-            return share(config.by_price, start, lambda part: self.chains.improve(part.work, start))
-        if number == 3:
-            return share(config.saturation, best, lambda part: self._saturated_again(part, best))
-        if number < len(config.orders) + 3:
-            return self._climbed_quietly(climbing, start, config.orders[number - 3])
-        noise = float(rng.choice(config.noise)) * rng.gumbel(size=len(self.rewriter.rules))
+        first, *others = config.orders
+        searches: list[Callable[[State], State]] = [
+            lambda best: share(config.listening, start, lambda part: self._climbed_quietly(part, start, first)),
+            lambda best: share(config.saturation, best, lambda part: self._saturated(part, best)),
+            lambda best: share(config.by_price, start, lambda part: self.chains.improve(part.work, start)),
+            lambda best: share(config.saturation, best, lambda part: self._saturated_again(part, best)),
+            *(lambda best, order=order: self._climbed_quietly(climbing, start, order) for order in others),
+        ]
+        if (plays := self.plays) is None:
+            return searches
+        return [lambda best: self._played(climbing, start, plays), *searches]
+
+    def _climbed_again(self, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:
+        """Return where a climb with noise ends, from the start or from somewhere on the best way."""
+        noise = float(rng.choice(self.config.noise)) * rng.gumbel(size=len(self.rewriter.rules))
         path = best.path()
-        begin = start if rng.random() < config.from_start else path[int(rng.integers(len(path)))]
-        brief = climbing.at_most(config.rewrites_per_climb)
-        climbed = self._climbed(brief, begin, Preference(str(rng.choice(config.orders)), noise))
+        begin = start if rng.random() < self.config.from_start else path[int(rng.integers(len(path)))]
+        brief = climbing.at_most(self.config.rewrites_per_climb)
+        climbed = self._climbed(brief, begin, Preference(str(rng.choice(self.config.orders)), noise))
         return descend(climbing.work, climbed)
+
+    def _played(self, climbing: _Climbing, start: State, plays: MakePlayer) -> State:
+        """Return the best end of episodes of C, each after a greedy descent."""
+        work, rng = climbing.work, np.random.default_rng(self.seed)
+        player, share = plays(work, start), climbing.at_most(round(self.config.playing * self.config.rewrites))
+        best = descend(work, player.play(None, candidates=1))
+        drawn = chain([None], repeat(rng))
+        while not share.work.is_spent:
+            before = work.ledger.effort.rewrites
+            found = descend(work, player.play(next(drawn), self.config.candidates))
+            best = min(best, found, key=lambda s: s.runtime_ms)
+            if work.ledger.effort.rewrites == before:
+                break
+        return best
 
     def _climbed_quietly(self, climbing: _Climbing, start: State, order: str) -> State:
         """Return where a climb without noise ends."""
@@ -315,13 +350,16 @@ def guided_chains(
     config: ChainConfig,
     seed: int = 0,
     shares: Mapping[str, float] | None = None,
+    plays: MakePlayer | None = None,
 ) -> GuidedChains:
-    """Make the search with the rules of a rewriter, which need not share. shares: what lessons tell of rules."""
+    """Make the search with the rules of a rewriter, which need not share. shares, plays: as of `GuidedChains`."""
     greedy = Greedy(library, Rewriter(rewriter.rules), cost_model)
     sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
     saturation = equality_saturation(library, sharing, cost_model, before=None, rounds=_ROUNDS, limits=_SOLVER)
     chains = Chains(library, sharing, cost_model)
-    return GuidedChains(library, sharing, cost_model, scored_by, greedy, saturation, chains, shares or {}, config, seed)
+    return GuidedChains(
+        library, sharing, cost_model, scored_by, greedy, saturation, chains, shares or {}, config, plays, seed
+    )
 
 
 def _likely(scores: Scores, order: np.ndarray, least: float) -> Iterator[int]:

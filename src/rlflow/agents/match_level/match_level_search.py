@@ -15,7 +15,8 @@ import torch
 
 from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.match_level_process import MatchLevelProcess
-from rlflow.agents.policy_search import Player, WorldModelSearch
+from rlflow.agents.player import Player
+from rlflow.agents.policy_search import WorldModelSearch
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, State, Workspace

@@ -2,9 +2,9 @@
 
     model = onnx_encoder(MatchLevelModel.load(folder))
 
-Its inputs are the parts of a `TokenBatch` by their names, its outputs `taken`, `gain` and `saving` as in a
-`TokenReading`; a text beside it, `vocabulary`, says in JSON what the numbers of operators and the columns of features
-mean.
+Its inputs are the parts of a `TokenBatch` by their names. Its output `reading` has the columns `taken`, `gain`,
+`saving` and `embedding` of a `TokenReading`. A text beside it, `vocabulary`, says in JSON what the numbers of operators
+and the columns of features mean.
 
 The invariant: it computes what `TokenEncoder` does, up to the last digits, and equal encoders give equal bytes.
 """
@@ -18,20 +18,22 @@ from typing import cast
 import numpy as np
 from torch import nn
 
+from rlflow.agents.match_level.token_reader import SCORES
 from rlflow.nn.message_passing import MessagePassing
 from rlflow.onnx_io.network import Model, Network, element_of
 from rlflow.representation.edit_graph import ADDED
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.token_encoder import LARGEST_CORRECTION, LARGEST_SAVING, TokenEncoder
 
-_ZERO, _ONE, _LAST = np.int64(0), np.array([1], np.int64), np.array([-1], np.int64)
+_ZERO, _ONE = np.int64(0), np.array([1], np.int64)
 
 
 def onnx_encoder(model: MatchLevelModel) -> Model:
     """Write V of a world model."""
     vocabulary = model.arguments.vocabulary
-    network = _EncoderNetwork(len(vocabulary.features))
-    return network.model(network.reading(model.encoder), ["tokens"], {"vocabulary": json.dumps(asdict(vocabulary))})
+    network, columns = _EncoderNetwork(len(vocabulary.features)), SCORES + model.arguments.config.encoder_width
+    reading = {"reading": network.reading(model.encoder)}
+    return network.model(reading, ["tokens", columns], {"vocabulary": json.dumps(asdict(vocabulary))})
 
 
 class _EncoderNetwork(Network):
@@ -51,8 +53,8 @@ class _EncoderNetwork(Network):
         self.num_tokens = self.input("num_tokens", np.int64, [])
         self._num_nodes = self.add("Shape", self.op)
 
-    def reading(self, encoder: TokenEncoder) -> dict[str, str]:
-        """Write `TokenEncoder.forward`; return what it outputs."""
+    def reading(self, encoder: TokenEncoder) -> str:
+        """Write `TokenEncoder.forward`; return its columns side by side."""
         nodes = self._embedded(encoder)
         for block in encoder.blocks:
             nodes = self._passed(cast(MessagePassing, block), nodes)
@@ -65,9 +67,9 @@ class _EncoderNetwork(Network):
         known = self.add("Asinh", self._known_saving(encoder, nodes))
         told = self._beside(embedding, known)
         correction, _ = self._two_columns(self._mlp(encoder.saving, told))
-        saving = self._clipped(self.add("Add", self._flat(known), correction), LARGEST_SAVING)
+        saving = self._clipped(self.add("Add", known, correction), LARGEST_SAVING)
         taken, gain = self._two_columns(self._mlp(encoder.worth, told))
-        return {"taken": taken, "gain": self._softplus(gain), "saving": saving}
+        return self._beside(taken, self._softplus(gain), saving, embedding)
 
     def _embedded(self, encoder: TokenEncoder) -> str:
         kind = [
@@ -139,11 +141,8 @@ class _EncoderNetwork(Network):
     def _column(self, values: str) -> str:
         return self.add("Unsqueeze", values, _ONE)
 
-    def _flat(self, column: str) -> str:
-        return self.add("Reshape", column, _LAST)
-
     def _two_columns(self, rows: str) -> tuple[str, str]:
-        first, second = (self.add("Gather", rows, np.int64(number), axis=1) for number in range(2))
+        first, second = (self.add("Gather", rows, np.array([number]), axis=1) for number in range(2))
         return first, second
 
 

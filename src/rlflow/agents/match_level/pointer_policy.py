@@ -18,7 +18,7 @@ from rlflow.nn import pooling
 from rlflow.nn.mlp import mlp
 from rlflow.world_model.match_level.observation import TokenLayout
 
-_LEAST_SAVING = 1e-3  # units: of less, none is a share
+LEAST_SAVING = 1e-3  # units: of less, none is a share
 
 
 class PointerPolicy(PointingPolicy):
@@ -58,6 +58,6 @@ class PointerPolicy(PointingPolicy):
         context = torch.cat([everywhere, pooling.largest(features, row, batch), nearby, view.cost], dim=-1)
         saving, taken = self.layout.saving(classes)[:, None], self.layout.taken(classes)[:, None]
         best, likeliest = (pooling.largest(column, row, batch)[row] for column in (saving, taken))
-        share = (saving / best.clamp_min(_LEAST_SAVING)).clamp_min(-1.0)
+        share = (saving / best.clamp_min(LEAST_SAVING)).clamp_min(-1.0)
         prior = torch.cat([share, taken - likeliest], dim=1) @ self.prior
         return Reading(features, view.present, row, context, prior)

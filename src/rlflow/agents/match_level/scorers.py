@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from rlflow.agents.match_level.token_reader import TokenReader
+from rlflow.agents.match_level.token_reader import SCORES, TokenReader
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
 from rlflow.representation.match_token import MatchToken
@@ -69,22 +69,21 @@ class EncoderScorer:
     def __init__(self, reader: TokenReader, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> None:
         self._reader = reader
         self._state_of = token_states(start, rewriter, cost_model, reader.vocabulary)
-        self._told: dict[bytes, tuple[float, float, float]] = {}
+        self._told: dict[bytes, np.ndarray] = {}
 
     def of(self, graph: Graph) -> Scores:
         """Read all matches in a graph."""
         state = self._state_of(graph)
-        unknown = [token for token in state.tokens if token.key not in self._told]
+        taken, gain, saving = self.reading(state.tokens)[:SCORES].astype(np.float64).round(_DECIMALS)[:, state.token_of]
+        return Scores(state, taken, gain, np.sinh(saving))
+
+    def reading(self, tokens: Sequence[MatchToken]) -> np.ndarray:
+        """Return what the reader reads of tokens, each of which it reads once."""
+        unknown = [token for token in tokens if token.key not in self._told]
         if len(self._told) + len(unknown) > _MAX_REMEMBERED:
             self._told.clear()
-            unknown = list(state.tokens)
-        self._read(unknown)
-        told = np.array([self._told[token.key] for token in state.tokens], np.float64).reshape(-1, 3)
-        return Scores(state, *told[state.token_of].T)
-
-    def _read(self, tokens: list[MatchToken]) -> None:
-        if not tokens:
-            return
-        taken, gain, saving = self._reader.read(tokens).astype(np.float64).round(_DECIMALS)
-        told = zip(taken.tolist(), gain.tolist(), np.sinh(saving).tolist(), strict=True)
-        self._told |= {token.key: scores for token, scores in zip(tokens, told, strict=True)}
+            unknown = list(tokens)
+        if unknown:
+            columns = self._reader.read(unknown).T
+            self._told |= {token.key: column for token, column in zip(unknown, columns, strict=True)}
+        return np.stack([self._told[token.key] for token in tokens], axis=1) if tokens else np.zeros((SCORES, 0))

@@ -1,7 +1,7 @@
 """V's reading of match tokens by ONNX Runtime, which needs no PyTorch.
 
     reader = OnnxReader.of(load_model(folder / "encoder.onnx"))
-    taken, gain, saving = reader.read(tokens)
+    taken, gain, saving, *embedding = reader.read(tokens)
 
 The invariant: what is read of a token does not depend on the others, but for the last digits.
 """
@@ -21,6 +21,7 @@ from rlflow.representation.token_batch import TokenTable
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.runtime.session import Session, open_session, run
 
+SCORES = 3  # columns of a reading before the embedding: taken, gain and saving
 _AT_ONCE = 512  # tokens
 
 
@@ -31,7 +32,7 @@ class TokenReader(Protocol):
     def vocabulary(self) -> Vocabulary: ...
 
     def read(self, tokens: Sequence[MatchToken]) -> np.ndarray:
-        """Read T tokens, at least one: (3, T), rows `taken`, `gain` and `saving` as in a `TokenReading`."""
+        """Read T tokens, at least one: (3 + W, T), rows `taken`, `gain`, `saving`, `embedding` of a `TokenReading`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,5 +55,4 @@ class OnnxReader:
 
     def _read(self, table: TokenTable, places: np.ndarray) -> np.ndarray:
         inputs = {name: np.asarray(value) for name, value in vars(table.batch(places)).items()}
-        told = run(self.session, inputs)
-        return np.stack([told["taken"], told["gain"], told["saving"]])
+        return run(self.session, inputs)["reading"].T

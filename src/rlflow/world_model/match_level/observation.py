@@ -14,9 +14,9 @@ from rlflow.world_model.match_level.imagination import ClassStates, matches_apar
 from rlflow.world_model.match_level.token_encoder import TokenReading
 
 _EXTRAS = 4  # what experts take, saving, count, nearness
-_BEYOND_AN_EDGE = 1.0 - 1.5 / FAR_AWAY  # a nearness between those of one edge and of two
-_SAVING_SCALE = 0.25  # asinh of units: a thousand units are 1.9
-_LOGIT_SCALE = 0.25  # a probability of one in fifty is -1
+BEYOND_AN_EDGE = 1.0 - 1.5 / FAR_AWAY  # a nearness between those of one edge and of two
+SAVING_SCALE = 0.25  # asinh of units: a thousand units are 1.9
+LOGIT_SCALE = 0.25  # a probability of one in fifty is -1
 
 
 class TokenView(NamedTuple):
@@ -54,7 +54,7 @@ class TokenLayout:
         number. Nearness is left 0, and the last row is what an empty place looks like: all 0.
         """
         share = torch.ones_like(reading.saving) if apart is None else apart
-        columns = (_LOGIT_SCALE * reading.taken, _SAVING_SCALE * reading.saving, share)
+        columns = (LOGIT_SCALE * reading.taken, SAVING_SCALE * reading.saving, share)
         known = torch.cat([reading.embedding, torch.stack(columns, dim=1)], dim=1)
         return functional.pad(known, (0, self.width - known.shape[1], 0, 1))
 
@@ -66,7 +66,7 @@ class TokenLayout:
         classes.copy_(functional.embedding(torch.where(present, states.token, len(looks) - 1), looks))
         classes[..., -2] = torch.log1p(matches_apart(states.count, classes[..., -2]))
         classes[..., -1] = torch.where(present, 1.0 - states.near.float() / FAR_AWAY, 0.0)
-        observation[:, -1] = _SAVING_SCALE * torch.asinh((states.begun - states.cost) / states.unit)
+        observation[:, -1] = SAVING_SCALE * torch.asinh((states.begun - states.cost) / states.unit)
         return observation
 
     def split(self, observation: Tensor) -> TokenView:
@@ -77,12 +77,12 @@ class TokenLayout:
     def saving(self, classes: Tensor) -> Tensor:
         """Return (...) of classes (..., width): what all matches of each save, in units."""
         count = torch.expm1(classes[..., -2])
-        return torch.sinh(classes[..., -3] / _SAVING_SCALE) * count
+        return torch.sinh(classes[..., -3] / SAVING_SCALE) * count
 
     def taken(self, classes: Tensor) -> Tensor:
         """Return (...) of classes (..., width): the logit that an expert takes a match of each, now or later."""
-        return classes[..., -4] / _LOGIT_SCALE
+        return classes[..., -4] / LOGIT_SCALE
 
     def is_near(self, classes: Tensor) -> Tensor:
         """Return (...) bool of classes (..., width): they lie within an edge of the last rewrite."""
-        return classes[..., -1] > _BEYOND_AN_EDGE
+        return classes[..., -1] > BEYOND_AN_EDGE
