@@ -17,9 +17,11 @@ from rlflow.agents.graph_level.controller import Controller, ControllerArguments
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.agents.graph_level.graph_level_search import GraphLevelProcess, GraphLevelSearch
 from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
+from rlflow.agents.match_level.guide_process import GuideProcess
 from rlflow.agents.match_level.match_level_process import MatchLevelProcess
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.match_level.scorers import EncoderScorer
 from rlflow.agents.policy_search import PolicySearch
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import CandidateConfig, CandidateEnv, EnvironmentConfig, ProcessEnv, SubstitutionEnv
@@ -38,6 +40,7 @@ from rlflow.world_model.graph_level.model import GraphLevelModel, WorldModelArgu
 from rlflow.world_model.graph_level.rule_alignment import RuleAlignment
 from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
 from support.candidate_agents import NETWORK, untaught
+from support.readers import reader_of
 from support.token_worlds import SMALL, small_graph, small_process, small_token_rollouts
 from support.walks import LIBRARY, REWRITER
 
@@ -114,6 +117,15 @@ def graph_level() -> GraphLevelProcess:
     return GraphLevelProcess(process, model, alignment)
 
 
+def guide_process(name: str = "bert") -> GuideProcess:
+    """The same classes of matches, as a policy that ships sees them."""
+    process = small_process(name)
+    scorer = EncoderScorer(
+        reader_of(token_model()), process.start().graph, process.evaluator.rewriter, process.evaluator.cost_model
+    )
+    return GuideProcess(process, scorer)
+
+
 PROCESSES: Mapping[str, Callable[[], Process[Any, Any]]] = {
     "rule and location": lambda: SubstitutionProcess(small_graph(), REWRITER, AnalyticCost(), SUBSTITUTION),
     "rule and location, through V and M": graph_level,
@@ -121,6 +133,7 @@ PROCESSES: Mapping[str, Callable[[], Process[Any, Any]]] = {
     "candidates, by name": named_candidates,
     "classes of matches": lambda: MatchLevelProcess(small_process(), token_model()),
     "classes of matches, few shown": lambda: MatchLevelProcess(small_process(), token_model(), max_kinds=8),
+    "classes of matches, by ONNX Runtime": guide_process,
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from support.detours import COST, INTO, OUT, detour_process, detours, rules_astray, walked
+from support.pointers import drawn
 from support.readers import reader_of
 from support.taught import taught_by
 
@@ -25,6 +26,7 @@ from rlflow.rules.matching.sharing import SharingRewriter
 CHAINS = ChainConfig(length=5, noise=(0.5,), rewrites=7)
 SEARCHED_BY = {FILE, "encoder.onnx"}
 FILES = {*SEARCHED_BY, "world_model.json", "world_model.safetensors"}
+CONTROLLER = {"controller.onnx", "controller.json", "controller.safetensors"}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,31 @@ def test_what_is_loaded_is_what_was_saved(policy: TaughtGuide, tmp_path: Path):
     for name in FILES:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     assert {path.name for path in (tmp_path / "one").iterdir()} == FILES
+
+
+def test_a_controller_is_part_of_the_policy(policy: TaughtGuide, tmp_path: Path):
+    """What is loaded is what was saved, and the search begins with its episodes; one without has none."""
+    both = replace(policy, controller=drawn(policy.model))
+    both.save(tmp_path / "one")
+    loaded = TaughtGuide.load(tmp_path / "one")
+    loaded.save(tmp_path / "again")
+    assert {path.name for path in (tmp_path / "one").iterdir()} == FILES | CONTROLLER
+    for name in FILES | CONTROLLER:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    rules, played = rules_astray(), Guide.load(tmp_path / "one")
+    assert played.pointer is not None
+    assert policy.guide.pointer is None
+    for guide, has_controller in ((played, True), (policy.guide, False)):
+        assert (guide.search(rules, Rewriter(rules.rules), COST).plays is not None) == has_controller
+
+
+@pytest.mark.parametrize("name", ["controller.onnx", "controller.safetensors"])
+def test_a_controller_of_another_policy_is_refused(policy: TaughtGuide, tmp_path: Path, name: str):
+    for folder, seed in (("one", 0), ("other", 1)):
+        replace(policy, controller=drawn(policy.model, seed)).save(tmp_path / folder)
+    (tmp_path / "one" / name).write_bytes((tmp_path / "other" / name).read_bytes())
+    with pytest.raises(InputError, match=rf"{name} is not the file that policy.json describes"):
+        TaughtGuide.load(tmp_path / "one")
 
 
 def test_the_search_goes_by_the_policy(policy: TaughtGuide):

@@ -6,13 +6,16 @@ from functools import partial
 
 import pytest
 from support.detours import COST, INTO, OUT, detour_process, detour_rules, detours, rules_astray, walked
+from support.pointers import beginner
 from support.readers import reader_of
 from support.taught import taught_by, untaught
 from support.token_worlds import small_graph
 from support.walks import LIBRARY
 
 from rlflow import zoo
-from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains, guided_chains
+from rlflow.agents.match_level.guide_process import OnnxPointer, player
+from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains, MakePlayer, guided_chains
+from rlflow.agents.match_level.onnx_pointer import onnx_pointer
 from rlflow.agents.match_level.scorers import EncoderScorer
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
@@ -53,10 +56,17 @@ def search(
     cost: AnalyticCost = COST,
     seed: int = 0,
     shares: Mapping[str, float] | None = None,
+    plays: MakePlayer | None = None,
 ) -> GuidedChains:
     library = library or rules_astray()
     sharing = rewriter or SharingRewriter(library.rules)
-    return guided_chains(partial(EncoderScorer, reader_of(model)), library, sharing, cost, config, seed, shares)
+    return guided_chains(partial(EncoderScorer, reader_of(model)), library, sharing, cost, config, seed, shares, plays)
+
+
+def plays_by(model: MatchLevelModel) -> MakePlayer:
+    """A controller that goes by what V says that an expert takes."""
+    pointer = OnnxPointer.of(onnx_pointer(beginner(model, greedy_weight=0.0, expert_weight=3.0)))
+    return partial(player, cost_model=COST, reader=reader_of(model), pointer=pointer)
 
 
 def greedy_on(graph: Graph, library: Library, cost: AnalyticCost = COST) -> OptimisationResult:
@@ -73,6 +83,25 @@ def test_who_knows_the_expert_s_steps_takes_no_others(taught: MatchLevelModel, i
     assert [step.rule for step in found.trajectory.steps] == [step.rule for step in expert.steps]
     assert search(ignorant, exact).optimise(graph, Budget()).best_ms > found.best_ms
     assert search(ignorant).optimise(graph, Budget()).best_ms == found.best_ms
+
+
+def test_the_controller_plays_first(taught: MatchLevelModel, ignorant: MatchLevelModel):
+    """It takes the detour in all places with two choices, where chains by a V that knows nothing find none."""
+    graph, brief = detours(PLACES), replace(ONCE, rewrites=2 * PLACES, playing=0.0)
+    alone = search(ignorant, brief).optimise(graph, Budget())
+    played = search(ignorant, brief, plays=plays_by(taught)).optimise(graph, Budget())
+    expert = walked(graph, (OUT, INTO) * PLACES, rules_astray())
+    assert played.best_ms == expert.steps[-1].runtime_ms < alone.best_ms
+    ids = [rules_astray().get(name).id for name in (OUT, INTO)]
+    assert [step.rule for step in played.trajectory.steps] == [ids[0]] * PLACES + [ids[1]] * PLACES
+    assert played.effort.rewrites <= 2 * PLACES
+
+
+def test_a_controller_that_leads_astray_costs_its_share_alone(taught: MatchLevelModel, ignorant: MatchLevelModel):
+    """Chains by a V that knows the way come after its episodes, which end where they find nothing new."""
+    graph, config = detours(PLACES), replace(ONCE, playing=0.2)
+    found = search(taught, config, plays=plays_by(ignorant)).optimise(graph, Budget())
+    assert found.best_ms == search(taught, config).optimise(graph, Budget()).best_ms < found.start_ms
 
 
 def test_the_way_replays(taught: MatchLevelModel):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +31,7 @@ from rlflow.runtime.session import Session, open_session, run
 _DECIMALS = 4  # of logits, far below what one class is ahead of another by
 
 
-@dataclass(frozen=True)
-class ClassesObserved:
+class ClassesObserved(NamedTuple):
     """K classes of matches, all float32: embedding (K, W), and taken, saving, apart, near (K,) as a `TokenLayout` has
     them before it scales them; gained (1, 1): what was saved since the episode began, in units of prices.
     """
@@ -89,7 +89,7 @@ class OnnxPointer:
 
     def _logits(self, observation: ClassesObserved, generator: np.random.Generator | None) -> np.ndarray:
         """(K + 1,) float64; with a generator as the largest of them is drawn (Gumbel's maximum)."""
-        logits = run(self.session, vars(observation))["logits"].astype(np.float64).round(_DECIMALS)
+        logits = run(self.session, observation._asdict())["logits"].astype(np.float64).round(_DECIMALS)
         return logits if generator is None else logits + generator.gumbel(size=len(logits))
 
 
