@@ -94,7 +94,7 @@ def test_the_controller_plays_first(taught: MatchLevelModel, ignorant: MatchLeve
     assert played.best_ms == expert.steps[-1].runtime_ms < alone.best_ms
     ids = [rules_astray().get(name).id for name in (OUT, INTO)]
     assert [step.rule for step in played.trajectory.steps] == [ids[0]] * PLACES + [ids[1]] * PLACES
-    assert played.effort.rewrites <= 2 * PLACES
+    assert played.effort.rewrites <= 3 * PLACES, "the last choice may be begun before its rewrites are over"
 
 
 def test_a_controller_that_leads_astray_costs_its_share_alone(taught: MatchLevelModel, ignorant: MatchLevelModel):
