@@ -49,7 +49,7 @@ def main(config: DictConfig) -> None:
 
 @dataclass(frozen=True)
 class Practice:
-    """A model whose V leads episodes, the rules and settings that they are played by, and the seed of what they draw."""
+    """A model whose V leads episodes, their rules and settings, and the seed of what they draw."""
 
     model: MatchLevelModel
     rules: Library
