@@ -151,8 +151,12 @@ def options_of(program: str) -> OptionOf:
 def option(program: str, overrides: Sequence[str], group: str, name: str) -> dict[str, Any]:
     """Return one option of a group; what it takes from elsewhere comes from the program's own configuration.
 
-    program: the configuration's name. overrides: those that the program was started with.
+    program: the configuration's name. overrides: those that the program was started with. `InputError` for an option
+    that there is not.
     """
+    known = sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+    if name not in known:
+        raise InputError(f"there is no {group} {name!r}: choose one of {', '.join(known)}")
     composed: Any = OmegaConf.to_container(compose(program, [*overrides, f"+{group}={name}", GROUPS]), resolve=True)
     section: dict[str, Any] = composed[group]
     return section

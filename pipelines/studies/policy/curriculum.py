@@ -1,7 +1,9 @@
-"""The lessons of a configuration: what each is about, and whether the policy may learn from it.
+"""The curriculum of the policy: lessons, of which some are held out to measure it, and graphs on which it practises.
 
     course = units(settings, options_of("policy"))           settings: those of conf/study/policy.yaml
     course[0].lesson.name                                    "bert_cls": the family's lesson "cls"
+    subjects = practice_subjects(settings, options_of("policy"))
+    subjects["bert_deep_gpu"]                                the family's graph "deep", by the prices of cost "gpu"
 
 A family is an entry of the zoo, so that a study can leave one out.
 """
@@ -52,6 +54,29 @@ def units(settings: Mapping[str, Any], option_of: OptionOf) -> list[Unit]:
     ]
 
 
+@dataclass(frozen=True)
+class _Practised:
+    """The settings of one graph of the practice, and the names of the costs by which it is played."""
+
+    model: Mapping[str, Any]
+    costs: tuple[str, ...]
+
+
+def practice_subjects(settings: Mapping[str, Any], option_of: OptionOf) -> dict[str, Subject]:
+    """Return the graphs of the practice with their prices, by name. `InputError` as `units`."""
+    cost_of, practice = cache(partial(option_of, "cost")), settings["practice"]
+    practised = {
+        (family, name): read_config(_Practised, {**practice["graph"], **own})
+        for family, graphs in practice["graphs"].items()
+        for name, own in graphs.items()
+    }
+    return {
+        f"{family}_{name}_{cost}": Subject(_graph(family, graph.model), cost_of(cost))
+        for (family, name), graph in practised.items()
+        for cost in graph.costs
+    }
+
+
 def _unit(
     family: str,
     name: str,
@@ -67,5 +92,8 @@ def _unit(
         play=read_config(TokenCollectionConfig, settings["play"]),
         seed=settings["seed"],
     )
-    graph = {"kind": "zoo", "entry": family, "settings": section.model}
-    return Unit(family, lesson, Subject(graph, cost_of(section.cost)), section.held_out)
+    return Unit(family, lesson, Subject(_graph(family, section.model), cost_of(section.cost)), section.held_out)
+
+
+def _graph(family: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "zoo", "entry": family, "settings": model}

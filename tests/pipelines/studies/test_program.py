@@ -7,7 +7,7 @@ from hydra import initialize_config_dir
 from studies.program import OpenStudy, checkpoint_of, option
 from tracking.share import Share
 
-from rlflow.errors import RLFlowError
+from rlflow.errors import InputError, RLFlowError
 
 
 @pytest.fixture
@@ -64,3 +64,8 @@ def test_an_option_has_what_it_takes_from_the_program(repository: Path):
         graph = option("headroom", [], "graph", "bert_one_token_two_layers")
     assert (random["method"], random["options"]["seed"], random["options"]["episode_steps"]) == ("random", 7, 150)
     assert (graph["settings"]["layers"], graph["settings"]["head"], graph["settings"]["hidden"]) == (2, "cls", 768)
+
+
+def test_an_option_that_there_is_not_is_refused():
+    with pytest.raises(InputError, match=r"there is no cost 'dear': choose one of analytic, as_written, .*predicted"):
+        option("policy", [], "cost", "dear")

@@ -1,9 +1,9 @@
-"""A course has every lesson of its configuration, by family, with what each does not say itself."""
+"""A course has every lesson, and the practice every graph of the configuration, with what each does not say itself."""
 
 from typing import Any
 
 import pytest
-from studies.policy.curriculum import units
+from studies.policy.curriculum import practice_subjects, units
 
 from rlflow.agents.match_level.demonstrations import GainConfig
 from rlflow.agents.match_level.lessons import Expert, Start
@@ -20,6 +20,13 @@ SETTINGS: dict[str, Any] = {
             "walked": {"model": {"layers": 2}, "start": {"walked": 3, "seed": 1}, "cost": "gpu", "held_out": True},
         },
         "vit": {"merged": {"model": {}, "start": {"merged_by": ["one", "other"]}}},
+    },
+    "practice": {
+        "graph": {"costs": ["predicted", "gpu"]},
+        "graphs": {
+            "bert": {"deep": {"model": {"layers": 6}}, "wide": {"model": {"hidden": 64}, "costs": ["analytic"]}},
+            "vit": {"deep": {"model": {}}},
+        },
     },
 }
 
@@ -59,3 +66,22 @@ def test_a_setting_that_there_is_not_is_refused(own: dict[str, Any]):
     unknown = next(iter(own.get("start", own.get("expert", own))))
     with pytest.raises(InputError, match=f"unknown setting {unknown}"):
         units(with_lesson(**own), section)
+
+
+def test_a_graph_is_practised_on_once_at_each_of_its_costs():
+    subjects = practice_subjects(SETTINGS, section)
+    assert list(subjects) == [
+        "bert_deep_predicted",
+        "bert_deep_gpu",
+        "bert_wide_analytic",
+        "vit_deep_predicted",
+        "vit_deep_gpu",
+    ]
+    assert subjects["bert_deep_gpu"].graph == {"kind": "zoo", "entry": "bert", "settings": {"layers": 6}}
+    assert subjects["bert_deep_gpu"].cost == section("cost", "gpu")
+
+
+def test_a_setting_that_a_graph_of_the_practice_does_not_have_is_refused():
+    practice = SETTINGS["practice"] | {"graphs": {"bert": {"deep": {"model": {}, "cost": "gpu"}}}}
+    with pytest.raises(InputError, match="unknown setting cost; the settings are model, costs"):
+        practice_subjects(SETTINGS | {"practice": practice}, section)

@@ -9,21 +9,24 @@ from typing import Any
 
 import pytest
 from experiment.results import read_results
-from studies.policy.curriculum import Unit, units
+from studies.policy.curriculum import Unit, practice_subjects, units
 from studies.policy.data_sheet import data_sheet
 from support.study_settings import plain_settings
 
 from rlflow import zoo
+from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.demonstrations import GainConfig
 from rlflow.agents.match_level.guide import SHIPPED, Guide
 from rlflow.agents.match_level.guided_chains import ChainConfig
-from rlflow.agents.match_level.lesson_files import read_records
+from rlflow.agents.match_level.lesson_files import Subject, read_records
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
+from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.rules import library
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.best import SEARCHES
 from rlflow.settings import read_config
-from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig, MatchLevelModelConfig
 
 TRANSFORMERS = {"bert", "gpt2", "dalle", "t5_decoder", "vit"}
 
@@ -37,6 +40,12 @@ def settings() -> dict[str, Any]:
 def course(settings: dict[str, Any]) -> list[Unit]:
     """Without the settings of costs, of which the names are enough here."""
     return units(settings, lambda group, name: {"kind": name})
+
+
+@pytest.fixture(scope="module")
+def practice(settings: dict[str, Any]) -> dict[str, Subject]:
+    """By the names of graph and cost; costs without their settings."""
+    return practice_subjects(settings, lambda group, name: {"kind": name})
 
 
 def test_the_policy_learns_from_many_small_graphs(course: list[Unit]):
@@ -71,6 +80,21 @@ def test_lessons_can_be_held(course: list[Unit], repository: Path):
         assert (repository / f"conf/cost/{unit.subject.cost['kind']}.yaml").exists()
 
 
+def test_the_policy_can_practise_on_graphs_that_do_not_measure_it(
+    practice: dict[str, Subject], course: list[Unit], repository: Path
+):
+    """Of families that it has lessons of, or that measure nothing; builders and costs take what they are given."""
+    assert {subject.graph["entry"] for subject in practice.values()} > TRANSFORMERS
+    assert {subject.cost["kind"] for subject in practice.values()} == {"predicted", "gpu"}
+    taught = {unit.family for unit in course if not unit.held_out}
+    measuring = [unit for unit in course if unit.held_out]
+    for subject in practice.values():
+        assert set(subject.graph["settings"]) <= set(zoo.describe(subject.graph["entry"]).settings)
+        assert (repository / f"conf/cost/{subject.cost['kind']}.yaml").exists()
+        assert subject.graph not in [unit.subject.graph for unit in measuring]
+        assert subject.graph["entry"] not in {unit.family for unit in measuring} - taught
+
+
 def test_no_clock_ends_an_expert(course: list[Unit]):
     """Not vacuous: left to itself, equality saturation looks at one."""
     rewriter = SharingRewriter(())
@@ -85,6 +109,18 @@ def test_the_configuration_gives_every_setting_of_the_fit_and_of_gains(settings:
     assert set(settings["fit"]) == {entry.name for entry in fields(MatchLevelModelConfig)}
     assert set(settings["gain"]) == {entry.name for entry in fields(GainConfig)}
     read_config(ChainConfig, settings["chains"])
+
+
+def test_the_configuration_gives_every_setting_of_the_practice_and_of_the_training_in_its_dream(
+    settings: dict[str, Any],
+):
+    """Of the fit it gives what differs from the policy's; V keeps its weights, and M its sizes."""
+    assert set(settings["practice"]["play"]) == {entry.name for entry in fields(TokenCollectionConfig)}
+    assert set(settings["controller"]["dream"]) == {entry.name for entry in fields(MatchLevelDreamConfig)}
+    assert set(settings["controller"]["ppo"]) == {entry.name for entry in fields(MatchLevelControllerConfig)}
+    refitted = read_config(MatchLevelModelConfig, settings["fit"] | settings["practice_fit"])
+    assert refitted.encoder_epochs == 0
+    assert not [name for name in settings["practice_fit"] if name.endswith(("width", "layers"))]
 
 
 def test_the_sheet_that_ships_tells_the_published_figures(repository: Path, publishable: tuple[Path, ...]):
@@ -116,11 +152,23 @@ FIT = {
 }
 
 
+PRACTICE = {
+    "tiny_merge": {"all": {"model": {}}},
+    "t5_decoder": {"one": TINY["t5_decoder"]["one"] | {"costs": ["analytic"]}},
+}
+PLAY = {"episodes": 2, "steps": 4, "from_start": 1.0}
+PPO = {"total_steps": 64, "steps_per_update": 8, "batch_size": 16, "epochs": 1}
+
+
 @pytest.fixture
 def stage(study: Callable[..., Path]) -> Callable[..., None]:
     """Run one stage of the tiny course in the test's folder."""
     tiny = ["~lessons", f"+lessons={_override(TINY)}", "experts.saturation.options.exploration.max_nodes=300"]
     tiny += ["judging.rewrites=20", *(f"fit.{name}={value}" for name, value in FIT.items())]
+    tiny += ["~practice.graphs", f"+practice.graphs={_override(PRACTICE)}", "practice_fit.epochs=1"]
+    tiny += [f"practice.play.{name}={value}" for name, value in PLAY.items()]
+    tiny += ["controller.dream.num_envs=4", "controller.dream.max_steps=4"]
+    tiny += [f"controller.ppo.{name}={value}" for name, value in PPO.items()]
 
     def run(name: str, *overrides: str) -> None:
         study(f"policy.{name}", *tiny, *overrides)
@@ -129,9 +177,11 @@ def stage(study: Callable[..., Path]) -> Callable[..., None]:
 
 
 def _override(value: Any) -> str:
-    """A nested mapping as Hydra reads it on the command line."""
+    """A nested value as Hydra reads it on the command line."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{key}:{_override(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_override, value)) + "]"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -145,8 +195,10 @@ def _without_seconds(file: Path) -> Any:
 
 
 @pytest.mark.study
-def test_a_tiny_policy(stage: Callable, store_root: Path, repository: Path):
-    """Two workers hold the lessons, of which one is then killed; the policy is fitted twice, judged, and shipped."""
+def test_a_tiny_policy(stage: Callable, study_refused: Callable[..., str], store_root: Path):
+    """Two workers hold the lessons, of which one is then killed; the policy is fitted twice, practises, is judged, and
+    shipped.
+    """
     kept = store_root / ".checkpoints/policy_lessons"
     stage("lessons", "workers=2", "worker=1")
     (folder,) = kept.iterdir()
@@ -163,6 +215,7 @@ def test_a_tiny_policy(stage: Callable, store_root: Path, repository: Path):
     assert records["t5_decoder_one"] == alone, "with its seconds, so that it was not held again"
     assert not list(kept.iterdir()), "nothing to go on from"
 
+    assert "make it with `make study NAME=policy`" in study_refused("policy.practice"), "there is no policy"
     place, policies = store_root / "data/policy/policy", []
     for _ in range(2):
         shutil.rmtree(place, ignore_errors=True)
@@ -170,6 +223,23 @@ def test_a_tiny_policy(stage: Callable, store_root: Path, repository: Path):
         policies.append({file.name: _without_seconds(file) for file in place.iterdir()})
     assert policies[0] == policies[1]
     assert Guide.load(place).trained_on["families"] == ["t5_decoder", "tiny_merge"]
+
+    stage("practice", "workers=2", "worker=1")
+    (kept_practice,) = (store_root / ".checkpoints/policy_practice").iterdir()
+    assert [path.name for path in kept_practice.iterdir()] == ["tiny_merge_all_gpu"]
+    stage("practice")
+    played = store_root / "data/policy/practice"
+    names = {"tiny_merge_all_predicted", "tiny_merge_all_gpu", "t5_decoder_one_analytic"}
+    assert {path.name for path in played.iterdir()} == names
+    assert not kept_practice.exists()
+
+    learned, controllers = store_root / "data/policy/controller", []
+    for _ in range(2):
+        shutil.rmtree(learned, ignore_errors=True)
+        stage("controller")
+        controllers.append({file.name: file.read_bytes() for file in learned.iterdir()})
+    assert controllers[0] == controllers[1]
+    assert MatchLevelController.load(learned).arguments.max_steps == 4
 
     stage("judge")
     document = read_results(store_root / "data/results/policy/metrics.json")
