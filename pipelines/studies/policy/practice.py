@@ -20,8 +20,8 @@ from rlflow.agents.match_level.lesson_files import Subject
 from rlflow.agents.match_level.match_level_process import expert_of
 from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.agents.token_collection import Collected, TokenCollectionConfig, collect_tokens
-from rlflow.environments.token_process import TokenProcess
 from rlflow.kept import Kept
+from rlflow.processes.token_process import TokenProcess
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.sharing import SharingRewriter
