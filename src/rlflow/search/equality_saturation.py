@@ -46,6 +46,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
+from rlflow.search.abridged import Abridged, abridged, carried_over
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, enough_ms
@@ -78,6 +79,7 @@ class EqualitySaturation(Search):
     attempts: int = 8
     solutions: int = 4
     random_seed: int = 0
+    room: int = 10
     name: str = "equality_saturation"
 
     def __post_init__(self) -> None:
@@ -91,6 +93,9 @@ class EqualitySaturation(Search):
             raise InputError(
                 "equality saturation goes on in a workspace of sharing matching: give it a SharingRewriter"
             )
+        short = abridged(work.start.graph) if self._is_deep(work.start.graph) and not work.is_spent else None
+        if short is not None:
+            return self._in_short(work, state, short, on_progress)
         if state is work.start and self.seed is not None and not work.is_spent:
             state = seeded(work, self.seed, work.ledger.child(time_s=_share(work, _SEEDING)))
         best = state
@@ -108,6 +113,27 @@ class EqualitySaturation(Search):
                 break  # where the first rules outgrow the limits and gain nothing, more of them would as well
             start = best
         return best
+
+    def _is_deep(self, graph: Graph) -> bool:
+        """Tell if an e-graph of the whole graph would have no room for what rules add."""
+        return self.room * len(graph.order) > self.exploration.max_nodes
+
+    def _in_short(self, work: Workspace, state: State, short: Abridged, on_progress: OnProgress | None) -> State:
+        """Return what comes of the rewrites that improve the graph in short, repeated in all copies of what repeats.
+
+        If some could not be repeated, the search that else goes first is asked as well.
+        """
+        ledger = replace(work.ledger.part(_IN_SHORT), milestones=[])
+        inside = Workspace.begin(short.graph, work.rewriter, self.cost_model, self.library.hash, ledger)
+        way = inside.trajectory(inside.start, self.improve(inside, inside.start, on_progress))
+        found, refused = carried_over(work, short, way)
+        if state is work.start and self.seed is not None and refused and not work.is_spent:
+            state = seeded(work, self.seed, work.ledger.child(time_s=_share(work, _SEEDING)))
+        if self.after is not None:
+            found = self.after.improve(work, found)
+        limited_by = "time" if inside.optimality is None else inside.optimality.limited_by
+        work.optimality = Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by=limited_by)
+        return min(state, found, key=lambda s: s.runtime_ms)
 
     def _round(self, work: Workspace, start: State, best: State, rules: Sequence[Rule]) -> State:
         """Return the cheapest state from an e-graph of `start`, into which the trajectory to `best` is replayed.
@@ -244,6 +270,8 @@ def _used(egraph: ModelEGraph) -> list[str]:
     return [use.rule.id for use in (*egraph.uses, *egraph.idle_uses)]
 
 
+_IN_SHORT = 0.5
+"""The part of what is left that a search of a graph in short may spend."""
 _SEEDING, _EXPLORING, _SOLVING = 0.4, 0.3, 0.5
 """Parts of the time that is left which one stage may take, if the budget is a time."""
 _USING = 0.75
