@@ -147,6 +147,14 @@ class Graph:
             op = self.nodes[error.node].op
             raise GraphError(f"the graph has a cycle through node {error.node} ({op})") from None
 
+    def forget(self) -> None:
+        """Drop what was derived from the structure and takes as much room as the graph; it is derived again if need be.
+
+        A way of thousands of rewrites keeps all of its graphs, which share all else.
+        """
+        for name in ("_depth_first", "layout"):
+            vars(self).pop(name, None)
+
     def _runs(self, identifier: int) -> bool:
         node = self.nodes[identifier]
         return not node.constant and node.op != INPUT

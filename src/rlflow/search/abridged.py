@@ -233,7 +233,8 @@ class _Carrying:
         location, match = place
         graph = self.state.graph
         added, substitution = self.rewriter.edit(graph, match)
-        self.state = self.work.arrived(self.state, location, self.rewriter.apply(graph, match))
+        before, self.state = self.state, self.work.arrived(self.state, location, self.rewriter.apply(graph, match))
+        self.state.leave_behind(before)
         for old, new in substitution.items():
             self.now[old] = new
             self.now.pop(new, None)
