@@ -6,8 +6,7 @@
 The short graph computes something else. It is searched, and each of its rewrites is repeated in the whole: one in what
 leads up to the second copy as it is, one in the second copy in that and all that were left out, one behind it as it is.
 
-    short = abridged(graph)
-    state, refused = carried_over(work, short, trajectory)      # the trajectory starts from short.graph
+    found = in_short(work, state, 550, search.improve)      # None: the graph has at most so many nodes, or no such part
 
 Values are followed by their places. What value 7 of the second copy is in the tenth is known at first by the place of
 the node that computes it, and then by what took the place of what.
@@ -19,8 +18,8 @@ whole graph by what is known of the short one, and a rewrite that does not fit a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -28,15 +27,20 @@ import numpy as np
 
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import Ref
-from rlflow.method import State, Workspace
+from rlflow.method import Optimality, State, Workspace
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import rewriter_of
+from rlflow.search.greedy import descend
 from rlflow.search.locality import colours_in
 from rlflow.search.seeding import some_rules
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import recorded_match, replay
 
+Improve = Callable[[Workspace, State], State]
+"""A search from a state in a workspace."""
+
+_IN_SHORT = 0.5  # of what is left of the budget: the share of the search of the graph in short
 _COPIES = 3  # that are kept: one has others like it on both sides
 _PERIODS = 8  # lengths of the part that are tried, those first at which most nodes are like others
 _NEAR = 1  # edges: nodes that have the same so near them may be at the same place of two copies
@@ -166,13 +170,38 @@ def _outputs(graph: Graph, identifier: int) -> range:
     return range(len(graph.nodes[identifier].types))
 
 
-def carried_over(work: Workspace, short: Abridged, trajectory: Trajectory) -> tuple[State, int]:
-    """Return the state after the rewrites of a trajectory from the short graph at all places of the workspace's start.
+def in_short(work: Workspace, state: State, whole_nodes: int | None, improve: Improve) -> State | None:
+    """Return where a search of the state's graph in short leads the whole, and greedy search from there.
 
-    Also returns how many of the repeated rewrites fitted nowhere or came too late for the budget. A rewrite that does
-    not fit at first is tried again after the others.
+    Of the graph in short, too, only what has at most `whole_nodes` nodes is searched as a whole, if `improve` sees to
+    that. None if the graph has no more than that, if no part of it repeats, or if the budget is spent; None of
+    `whole_nodes` is for graphs of any size. Where a rewrite could not be repeated, what greedy search finds by itself
+    is returned if it is cheaper.
     """
-    carrying = _Carrying.begin(work, short, trajectory)
+    is_small = whole_nodes is None or len(state.graph.order) <= whole_nodes
+    short = None if is_small or work.is_spent else abridged(state.graph)
+    if short is None:
+        return None
+    ledger = replace(work.ledger.part(_IN_SHORT), milestones=[])
+    inside = Workspace.begin(short.graph, work.rewriter, work.evaluator.cost_model, work.library_hash, ledger)
+    way = inside.trajectory(inside.start, improve(inside, inside.start))
+    carried, refused = carried_over(work, state, short, way)
+    found = descend(work, carried)
+    if refused:
+        found = min(found, descend(work, state), key=lambda s: s.runtime_ms)
+    if inside.optimality is not None:
+        limited_by = inside.optimality.limited_by or "depth"
+        work.optimality = Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by=limited_by)
+    return found
+
+
+def carried_over(work: Workspace, state: State, short: Abridged, trajectory: Trajectory) -> tuple[State, int]:
+    """Return the state after the rewrites of a trajectory of the short graph, repeated wherever they belong.
+
+    `state` has the whole graph. Also returns how many repetitions did not fit, or came too late for the budget. What
+    does not fit at first is tried again after the others.
+    """
+    carrying = _Carrying.begin(work, state, short, trajectory)
     left = [*carrying.first_time()]
     before = None
     while left and len(left) != before and not work.is_spent:
@@ -201,10 +230,10 @@ class _Carrying:
     now: dict[Ref, Ref] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, work: Workspace, short: Abridged, trajectory: Trajectory) -> _Carrying:
+    def begin(cls, work: Workspace, state: State, short: Abridged, trajectory: Trajectory) -> _Carrying:
         rules = some_rules(work.rewriter, [step.rule for step in trajectory.steps])
         rewriter = rewriter_of(work.rewriter.matching, rules)
-        return cls(work, short, trajectory, rewriter, work.start, list(map(dict, short.images)))
+        return cls(work, short, trajectory, rewriter, state, list(map(dict, short.images)))
 
     def first_time(self) -> Iterator[tuple[_Rewrite, int]]:
         """Repeat each rewrite at each copy that it concerns, and yield it with those at which it does not fit."""

@@ -24,6 +24,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
 from rlflow.cost.analytic import AnalyticCost
@@ -46,7 +47,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
-from rlflow.search.abridged import Abridged, abridged, carried_over
+from rlflow.search.abridged import in_short
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, enough_ms
@@ -66,7 +67,8 @@ class EqualitySaturation(Search):
     `seed` is the search that goes first, unless another has in the same workspace, whose state is the seed then, and
     `after` the one that goes on from what a round realised. Of each e-graph, the best graph and up to `solutions` - 1
     others, drawn with `random_seed`, are priced where prices do not add up over nodes, and at most `attempts` are made
-    to realise one. `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
+    to realise one. A graph of more than `whole_nodes` nodes that run is searched in short (`search.abridged`) if a part
+    of it repeats; None: none is. `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
     """
 
     seed: Search | None = None
@@ -79,7 +81,7 @@ class EqualitySaturation(Search):
     attempts: int = 8
     solutions: int = 4
     random_seed: int = 0
-    room: int = 10
+    whole_nodes: int | None = 550
     name: str = "equality_saturation"
 
     def __post_init__(self) -> None:
@@ -93,9 +95,9 @@ class EqualitySaturation(Search):
             raise InputError(
                 "equality saturation goes on in a workspace of sharing matching: give it a SharingRewriter"
             )
-        short = abridged(work.start.graph) if self._is_deep(work.start.graph) and not work.is_spent else None
-        if short is not None:
-            return self._in_short(work, state, short, on_progress)
+        carried = in_short(work, work.start, self.whole_nodes, partial(self.improve, on_progress=on_progress))
+        if carried is not None:
+            return min(state, carried, key=lambda s: s.runtime_ms)
         if state is work.start and self.seed is not None and not work.is_spent:
             state = seeded(work, self.seed, work.ledger.child(time_s=_share(work, _SEEDING)))
         best = state
@@ -113,27 +115,6 @@ class EqualitySaturation(Search):
                 break  # where the first rules outgrow the limits and gain nothing, more of them would as well
             start = best
         return best
-
-    def _is_deep(self, graph: Graph) -> bool:
-        """Tell if an e-graph of the whole graph would have no room for what rules add."""
-        return self.room * len(graph.order) > self.exploration.max_nodes
-
-    def _in_short(self, work: Workspace, state: State, short: Abridged, on_progress: OnProgress | None) -> State:
-        """Return what comes of the rewrites that improve the graph in short, repeated in all copies of what repeats.
-
-        If some could not be repeated, the search that else goes first is asked as well.
-        """
-        ledger = replace(work.ledger.part(_IN_SHORT), milestones=[])
-        inside = Workspace.begin(short.graph, work.rewriter, self.cost_model, self.library.hash, ledger)
-        way = inside.trajectory(inside.start, self.improve(inside, inside.start, on_progress))
-        found, refused = carried_over(work, short, way)
-        if state is work.start and self.seed is not None and refused and not work.is_spent:
-            state = seeded(work, self.seed, work.ledger.child(time_s=_share(work, _SEEDING)))
-        if self.after is not None:
-            found = self.after.improve(work, found)
-        limited_by = "time" if inside.optimality is None else inside.optimality.limited_by
-        work.optimality = Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by=limited_by)
-        return min(state, found, key=lambda s: s.runtime_ms)
 
     def _round(self, work: Workspace, start: State, best: State, rules: Sequence[Rule]) -> State:
         """Return the cheapest state from an e-graph of `start`, into which the trajectory to `best` is replayed.
@@ -270,8 +251,6 @@ def _used(egraph: ModelEGraph) -> list[str]:
     return [use.rule.id for use in (*egraph.uses, *egraph.idle_uses)]
 
 
-_IN_SHORT = 0.5
-"""The part of what is left that a search of a graph in short may spend."""
 _SEEDING, _EXPLORING, _SOLVING = 0.4, 0.3, 0.5
 """Parts of the time that is left which one stage may take, if the budget is a time."""
 _USING = 0.75
@@ -342,6 +321,7 @@ def tensat(library: Library, rewriter: Rewriter, cost_model: CostModel, **option
         "before": None,
         "after": None,
         "rounds": 1,
+        "whole_nodes": None,
         "declared_first": False,
         "exploration": vars(TENSAT),
         "limits": {"time_s": 3600.0, "nodes": 1_000_000},
