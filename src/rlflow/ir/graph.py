@@ -108,7 +108,7 @@ class Graph:
 
     def positions(self) -> Sequence[int]:
         """Return the place of each node id in `order`, -1 for nodes that do not run."""
-        return self._depth_first.places.tolist()
+        return self._depth_first.places.data
 
     def places(self) -> np.ndarray:
         """Return (next_id,) int32: the place of each node id in the inputs followed by `order`, or else below 0."""
