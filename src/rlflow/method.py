@@ -86,8 +86,8 @@ class Optimality:
     """The distance of what equality saturation ended with from the cheapest graph that its last e-graph holds.
 
     `proven` says that there is none beyond the relative gap of the extraction. `bound_ms` is a proven lower bound, and
-    `limited_by` what ended the e-graph's growth or its extraction: "nodes", "passes", "uses", "time", "solver", or
-    "" if neither had to be ended.
+    `limited_by` what ended the e-graph's growth or its extraction: "nodes", "passes", "uses", "time", "solver", "depth"
+    if its graph was one in short, or "" if neither had to be ended.
     """
 
     proven: bool

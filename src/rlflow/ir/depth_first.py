@@ -92,7 +92,7 @@ def updated(
     enclosing = last + np.flatnonzero(before.begins[last:] <= first)
     for root in [place for place in enclosing[:_PIECES].tolist() if place not in gone]:
         walk = _Walk(before, operands, int(before.begins[root]), root, gone, affected)
-        # The piece may now need a node from behind it, or no longer need one that others still do: a larger one is next.
+        # The piece may now need a node from behind it, or no longer need one that others still do: a larger may not.
         if walk.visit(before.nodes[root]) and walk.is_complete():
             return _spliced(before, walk, gone, roots)
     return _from_roots(before, gone, affected, roots, operands)

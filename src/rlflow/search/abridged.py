@@ -17,9 +17,9 @@ whole graph by what is known of the short one, and a rewrite that does not fit a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from heapq import nlargest
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -83,18 +83,18 @@ def _longest_stretch(graph: Graph) -> _Stretch | None:
     """Return the stretch of which most can be left out, the one with the smallest part of several."""
     of_node = colours_in(graph, _NEAR)
     colours = np.array([of_node[node] for node in graph.order], dtype=np.int64)
-    found = (_stretch(colours, length, _crossing(graph)) for length in _lengths(colours))
+    crossing = _crossing(graph)
+    found = [_stretch(colours, length, crossing) for length in _lengths(colours)]
     return max((s for s in found if s.spared > 0), key=lambda s: (s.spared, -s.length), default=None)
 
 
 def _lengths(colours: np.ndarray) -> list[int]:
-    """Return the distances that most nodes have from the next one of their colour."""
+    """Return the distances from some node to the next of its colour at which most nodes have one of theirs."""
     by_colour = np.argsort(colours, kind="stable")
     is_same = colours[by_colour][1:] == colours[by_colour][:-1]
-    distances = Counter(np.diff(by_colour)[is_same].tolist())
-    # A colour that a part has twice lies at several distances, which add up to the part's length.
-    likely = Counter({length: int((colours[length:] == colours[:-length]).sum()) for length in distances})
-    return [length for length, _ in likely.most_common(_PERIODS)]
+    distances = np.unique(np.diff(by_colour)[is_same]).tolist()
+    alike = {length: int((colours[length:] == colours[:-length]).sum()) for length in distances}
+    return nlargest(_PERIODS, alike, key=lambda length: (alike[length], -length))
 
 
 def _stretch(colours: np.ndarray, length: int, crossing: np.ndarray) -> _Stretch:
@@ -173,10 +173,9 @@ def _outputs(graph: Graph, identifier: int) -> range:
 def in_short(work: Workspace, state: State, whole_nodes: int | None, improve: Improve) -> State | None:
     """Return where a search of the state's graph in short leads the whole, and greedy search from there.
 
-    Of the graph in short, too, only what has at most `whole_nodes` nodes is searched as a whole, if `improve` sees to
-    that. None if the graph has no more than that, if no part of it repeats, or if the budget is spent; None of
-    `whole_nodes` is for graphs of any size. Where a rewrite could not be repeated, what greedy search finds by itself
-    is returned if it is cheaper.
+    None if the graph has at most `whole_nodes` nodes that run, or these are None, if no part of it repeats, or if the
+    budget is spent. `improve` may do the same with the graph in short, in which another part may repeat. Where some
+    rewrite could not be repeated, what greedy search finds by itself is returned if it is cheaper.
     """
     is_small = whole_nodes is None or len(state.graph.order) <= whole_nodes
     short = None if is_small or work.is_spent else abridged(state.graph)

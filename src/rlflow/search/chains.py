@@ -41,7 +41,8 @@ class Chains(Search):
 
     Of the rewrites that touch what the last one made, the `width` cheapest are tried. An expansion looks at all
     rewrites of one graph, or at those that touch its last change. A graph of more than `whole_nodes` nodes that run is
-    searched in short (`search.abridged`) if a part of it repeats; None: none is. `InputError` for a depth below 2 or a width below 1.
+    searched in short (`search.abridged`) if a part of it repeats; None: none is. `InputError` for a depth below 2 or a
+    width below 1.
     """
 
     depth: int = 3

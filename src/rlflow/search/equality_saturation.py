@@ -67,8 +67,10 @@ class EqualitySaturation(Search):
     `seed` is the search that goes first, unless another has in the same workspace, whose state is the seed then, and
     `after` the one that goes on from what a round realised. Of each e-graph, the best graph and up to `solutions` - 1
     others, drawn with `random_seed`, are priced where prices do not add up over nodes, and at most `attempts` are made
-    to realise one. A graph of more than `whole_nodes` nodes that run is searched in short (`search.abridged`) if a part
-    of it repeats; None: none is. `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
+    to realise one. `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
+
+    A graph of more than `whole_nodes` nodes that run is searched in short (`search.abridged`) if a part of it repeats;
+    None: none is. Of the whole graph nothing is proven then.
     """
 
     seed: Search | None = None
