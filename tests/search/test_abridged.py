@@ -78,7 +78,7 @@ def test_outputs_of_layers_that_are_left_out_are_left_out():
 
 
 def test_chains_find_as_much_in_short(shipped):
-    """With far fewer looks than in the whole; what is found is a trajectory of the whole graph, which computes the same.
+    """What is found is a trajectory of the whole graph, which computes the same.
 
     Not vacuous: greedy search finds less.
     """
@@ -169,7 +169,7 @@ def test_it_ends_with_the_budget(shipped):
 
 
 def test_a_long_way_keeps_hashes_and_no_orders(shipped):
-    """Each graph on the way would keep arrays as long as the graph; its hash is that of the graph made anew."""
+    """Each graph on the way would keep arrays as long as the graph. Hashes are those of orders derived anew."""
     graph = bert(7)
     work = make("chains", shipped, whole_nodes=WHOLE_NODES).begin(graph, Budget())
     short = abridged(graph)
