@@ -16,7 +16,7 @@ from rlflow.ir.validate import validate
 from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.search.abridged import abridged, carried_over
+from rlflow.search.abridged import abridged, carried_over, in_short
 from rlflow.search.equality_saturation import equality_saturation
 from rlflow.trajectory.replay import replay
 from rlflow.zoo.builder import GraphBuilder
@@ -166,6 +166,28 @@ def test_it_ends_with_the_budget(shipped):
     state, refused = carried_over(work, work.start, short, way)
     assert (state.depth, work.is_spent) == (4, True)
     assert refused > 0
+
+
+def test_a_budget_that_ends_on_the_way_costs_nothing(shipped):
+    """What saves something is done in all copies, then the budget ends at the first copy of what makes it dearer."""
+    graph = bert(7)
+    short = abridged(graph)
+    copies, most = len(short.images), [10**6]
+    budget = Budget(is_called_off=lambda: work.ledger.effort.rewrites >= most[0])
+    work = make("chains", shipped).begin(graph, Budget())
+    work = work.within(replace(work.ledger, limits=budget))
+
+    def astray(inside, state):
+        for choose in (min, max):
+            options = [option for option in inside.options(state) if option.match.roots[0].node in short.second]
+            state = inside.take(state, choose(options, key=lambda option: option.runtime_ms))
+        assert state.runtime_ms > state.parent.runtime_ms < inside.start.runtime_ms
+        most[0] = work.ledger.effort.rewrites + copies + 1
+        return state
+
+    found = in_short(work, work.start, WHOLE_NODES, astray)
+    assert (found.depth, work.is_spent) == (copies, True)
+    assert found.runtime_ms < work.start.runtime_ms
 
 
 def test_a_long_way_keeps_hashes_and_no_orders(shipped):

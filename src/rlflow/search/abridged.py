@@ -17,7 +17,7 @@ whole graph by what is known of the short one, and a rewrite that does not fit a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from itertools import pairwise
@@ -185,13 +185,18 @@ def in_short(work: Workspace, state: State, whole_nodes: int | None, improve: Im
     inside = Workspace.begin(short.graph, work.rewriter, work.evaluator.cost_model, work.library_hash, ledger)
     way = inside.trajectory(inside.start, improve(inside, inside.start))
     carried, refused = carried_over(work, state, short, way)
-    found = descend(work, carried)
+    found = descend(work, _cheapest(carried.path(state)))
     if refused:
-        found = min(found, descend(work, state), key=lambda s: s.runtime_ms)
+        found = _cheapest([found, descend(work, state)])
     if inside.optimality is not None:
         limited_by = inside.optimality.limited_by or "depth"
         work.optimality = Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by=limited_by)
     return found
+
+
+def _cheapest(states: Sequence[State]) -> State:
+    """Return the cheapest state: a way that the budget ended may be at a dear step that would have paid later."""
+    return min(states, key=lambda state: state.runtime_ms)
 
 
 def carried_over(work: Workspace, state: State, short: Abridged, trajectory: Trajectory) -> tuple[State, int]:
