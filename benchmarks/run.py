@@ -91,7 +91,9 @@ def start_up_rows() -> list[dict[str, Any]]:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()  # --help explains, and does not run for minutes
-    rows = [*output_of("step_speed.py"), *output_of("price_speed.py"), *graph_rows(), *dream_rows(), *start_up_rows()]
+    printed = ("step_speed.py", "price_speed.py", "search_depth.py")
+    rows = [row for script in printed for row in output_of(script)]
+    rows += [*graph_rows(), *dream_rows(), *start_up_rows()]
     write_results(RESULT, Bench, rows)
     save(step_growth(rows), RESULT.with_suffix(".png"))
     for row in rows:

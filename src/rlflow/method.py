@@ -86,8 +86,8 @@ class Optimality:
     """The distance of what equality saturation ended with from the cheapest graph that its last e-graph holds.
 
     `proven` says that there is none beyond the relative gap of the extraction. `bound_ms` is a proven lower bound, and
-    `limited_by` what ended the e-graph's growth or its extraction: "nodes", "passes", "uses", "time", "solver", or
-    "" if neither had to be ended.
+    `limited_by` what ended the e-graph's growth or its extraction: "nodes", "passes", "uses", "time", "solver", "depth"
+    if its graph was one in short, or "" if neither had to be ended.
     """
 
     proven: bool
@@ -144,10 +144,20 @@ class State:
     def hash(self) -> str:
         return structural_hash(self.graph)
 
-    def path(self) -> list[State]:
-        """From the start to here."""
+    def leave_behind(self, start: State) -> None:
+        """Let the graphs on the way here from `start` forget what was derived of them, but for their hashes.
+
+        For ways of many rewrites. Each hash is cheap as long as that is known of the graph before.
+        """
+        _ = start.hash
+        for before, after in pairwise(self.path(start)):
+            _ = after.hash
+            before.graph.forget()
+
+    def path(self, start: State | None = None) -> list[State]:
+        """From the start to here, or from a later state on the way."""
         backwards = [self]
-        while backwards[-1].parent is not None:
+        while backwards[-1] is not start and backwards[-1].parent is not None:
             backwards.append(backwards[-1].parent)
         return backwards[::-1]
 
@@ -378,8 +388,6 @@ class Workspace:
 
     def trajectory(self, start: State, end: State) -> Trajectory:
         """Return the way from a state to one that was reached from it."""
-        path = end.path()
-        path = path[path.index(start) :]
         steps = [
             Step(
                 rule=self.rewriter.rules[state.action.rule].id,
@@ -388,7 +396,7 @@ class Workspace:
                 runtime_ms=state.runtime_ms,
                 reward=_saved_percent(before, state, start) if state.reward is None else state.reward,
             )
-            for before, state in pairwise(path)
+            for before, state in pairwise(end.path(start))
             if state.action is not None
         ]
         return Trajectory(

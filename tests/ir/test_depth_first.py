@@ -94,8 +94,8 @@ def branching_chain(layers: int) -> Operands:
 
 @pytest.mark.parametrize("layers", [10, 1000])
 def test_an_edit_costs_what_it_touches(layers: int) -> None:
-    """Operands turned round, a node removed and one added, in the middle: no more nodes are asked for their operands
-    in a hundred times as deep a graph."""
+    """Operands turned round, a node removed, one added and one read before its turn, in the middle: no more nodes are
+    asked for their operands in a hundred times as deep a graph."""
     operands = branching_chain(layers)
     size, top = len(operands), 3 * (layers // 2)
     order = depth_first([size - 1], operands.__getitem__, size)
@@ -103,6 +103,7 @@ def test_an_edit_costs_what_it_touches(layers: int) -> None:
         "turned": ({top + 3: [top + 2, top + 1]}, [top + 3], []),
         "removed": ({top + 3: [top + 1, top]}, [top + 3], [top + 2]),
         "added": ({top + 3: [size, top + 1], size: [top + 2]}, [top + 3], []),
+        "read earlier": ({top + 1: [top + 2]}, [top + 1], []),
     }
     for name, (edit, changed, removed) in edits.items():
         asked: list[int] = []

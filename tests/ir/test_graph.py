@@ -23,7 +23,7 @@ def test_order_is_depth_first_from_the_outputs_operands_from_the_left() -> None:
     nodes = [source(), node("Relu", 0), node("Tanh", 0), node("Add", 2, 1), node("Neg", 0)]
     assert graph_of(nodes, 3, 4).order == (2, 1, 3, 4)
     assert graph_of(nodes, 4, 3).order == (4, 2, 1, 3)
-    assert graph_of(nodes, 3, 4).positions() == [-1, 1, 0, 2, 3]
+    assert list(graph_of(nodes, 3, 4).positions()) == [-1, 1, 0, 2, 3]
 
 
 def test_leaves_and_constants_do_not_run() -> None:

@@ -25,6 +25,18 @@ def test_equal_nodes_have_equal_contents() -> None:
     assert len(set(contents.values())) == len(contents) - 1
 
 
+def test_what_was_forgotten_is_derived_again() -> None:
+    """Of the graph itself, and of one that was edited from it."""
+    before = graph_of([source(), node("Relu", 0), node("Exp", 1)], 2)
+    after = before.replace({3: node("Tanh", 0)}, {Ref(1): Ref(3)})
+    known = [(graph.order, graph.layout.contents.tolist(), structural_hash(graph)) for graph in (before, after)]
+    for graph in (before, after):
+        graph.forget()
+        assert not {"_depth_first", "layout"} & vars(graph).keys()
+    again = [(graph.order, graph.layout.contents.tolist(), structural_hash(graph)) for graph in (after, before)]
+    assert again[::-1] == known
+
+
 def test_after_an_edit_it_is_as_if_made_anew() -> None:
     """And so are the order and the hash; more than half of the edits take pieces from the parent."""
     taken = edits = 0

@@ -115,7 +115,7 @@ def test_all_members_rewrite_as_equality_saturation_does(shipped, tiny):
         ({"greedy": 1.0}, "search greedy of a portfolio needs a share and may have options, but says 1.0"),
         ({"greedy": {"share": 1.0, "option": {}}}, "may have options, but says .*'option'"),
         ({"chains": {"share": 1.0, "options": {"depth": 1}}}, "depth cannot be 1"),
-        ({"chains": {"share": 1.0, "options": {"foo": 1}}}, "'foo'; its options are depth, width, name"),
+        ({"chains": {"share": 1.0, "options": {"foo": 1}}}, "'foo'; its options are depth, width, whole_nodes, name"),
         ({"equality_saturation": {"share": 1.0, "options": {"foo": 1}}}, "no setting 'foo': choose among .*rounds"),
     ],
 )

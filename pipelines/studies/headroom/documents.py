@@ -50,7 +50,7 @@ class Row(Document):
     """Nothing in the e-graph of the last extraction is cheaper; null for methods that cannot prove anything."""
     gap_percent: Percent | None
     """From the proven bound to the best graph of that e-graph, where there is a bound."""
-    limited_by: Literal["", "nodes", "passes", "uses", "time", "solver", None]
+    limited_by: Literal["", "nodes", "passes", "uses", "time", "solver", "depth", None]
     """The limit at which the e-graph stopped growing or its extraction ended, empty if neither had to; null without
     an e-graph.
     """

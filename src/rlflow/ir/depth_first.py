@@ -26,6 +26,8 @@ from numpy.typing import ArrayLike
 Operands = Callable[[int], Sequence[int]]
 """Gives the nodes that a node needs, from left to right."""
 
+_PIECES = 16  # that are tried before the whole graph is walked again
+
 _WAITING, _DONE, _GONE = 0, 1, 2
 
 
@@ -88,10 +90,9 @@ def updated(
     # begins at or before the first.
     first, last = min(affected), max(affected)
     enclosing = last + np.flatnonzero(before.begins[last:] <= first)
-    root = next((place for place in enclosing.tolist() if place not in gone), None)
-    if root is not None:
+    for root in [place for place in enclosing[:_PIECES].tolist() if place not in gone]:
         walk = _Walk(before, operands, int(before.begins[root]), root, gone, affected)
-        # The piece may now need a node from behind it, or no longer need one that others still do.
+        # The piece may now need a node from behind it, or no longer need one that others still do: a larger may not.
         if walk.visit(before.nodes[root]) and walk.is_complete():
             return _spliced(before, walk, gone, roots)
     return _from_roots(before, gone, affected, roots, operands)

@@ -108,7 +108,7 @@ class Graph:
 
     def positions(self) -> Sequence[int]:
         """Return the place of each node id in `order`, -1 for nodes that do not run."""
-        return self._depth_first.places.tolist()
+        return self._depth_first.places.data
 
     def places(self) -> np.ndarray:
         """Return (next_id,) int32: the place of each node id in the inputs followed by `order`, or else below 0."""
@@ -146,6 +146,14 @@ class Graph:
         except CycleError as error:
             op = self.nodes[error.node].op
             raise GraphError(f"the graph has a cycle through node {error.node} ({op})") from None
+
+    def forget(self) -> None:
+        """Drop what was derived from the structure and takes as much room as the graph; it is derived again if need be.
+
+        A way of thousands of rewrites keeps all of its graphs, which share all else.
+        """
+        for name in ("_depth_first", "layout"):
+            vars(self).pop(name, None)
 
     def _runs(self, identifier: int) -> bool:
         node = self.nodes[identifier]

@@ -39,13 +39,13 @@ def everywhere(work: Workspace, start: State, end: State, places: Places) -> Sta
 
     A place is left out where one of them no longer matches or saves less.
     """
-    path = end.path()
-    rewrites = [_repeatable(before, after) for before, after in pairwise(path[path.index(start) :])]
+    rewrites = [_repeatable(before, after) for before, after in pairwise(end.path(start))]
     left = set(places)
     while left and not work.is_spent:
         again = _once_more(work, end, rewrites, left)
         if again is None:
             break
+        again.leave_behind(end)
         end = again
     return end
 

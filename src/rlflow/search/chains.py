@@ -19,12 +19,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from heapq import nsmallest
 from math import inf
 from typing import NamedTuple
 
 from rlflow.errors import InputError
 from rlflow.method import OnProgress, Option, State, Workspace
+from rlflow.search.abridged import in_short
 from rlflow.search.alike import Places, everywhere
 from rlflow.search.base import Search
 from rlflow.search.greedy import descend, enough_ms, saves
@@ -38,11 +40,14 @@ class Chains(Search):
     """Runs until no chain of at most `depth` rewrites saves anything, unless the budget ends it.
 
     Of the rewrites that touch what the last one made, the `width` cheapest are tried. An expansion looks at all
-    rewrites of one graph, or at those that touch its last change. `InputError` for a depth below 2 or a width below 1.
+    rewrites of one graph, or at those that touch its last change. A graph of more than `whole_nodes` nodes that run is
+    searched in short (`search.abridged`) if a part of it repeats; None: none is. `InputError` for a depth below 2 or a
+    width below 1.
     """
 
     depth: int = 3
     width: int = 6
+    whole_nodes: int | None = 550
     name: str = "chains"
 
     def __post_init__(self) -> None:
@@ -52,6 +57,9 @@ class Chains(Search):
             raise InputError(f"a chain goes on in at least 1 way: width cannot be {self.width}")
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        carried = in_short(work, state, self.whole_nodes, partial(self.improve, on_progress=on_progress))
+        if carried is not None:
+            return carried
         gains_ms: dict[Surroundings, float] = {}
         state = descend(work, state, on_progress)
         while not work.is_spent:

@@ -24,6 +24,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
 from rlflow.cost.analytic import AnalyticCost
@@ -46,6 +47,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
+from rlflow.search.abridged import in_short
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, enough_ms
@@ -66,6 +68,9 @@ class EqualitySaturation(Search):
     `after` the one that goes on from what a round realised. Of each e-graph, the best graph and up to `solutions` - 1
     others, drawn with `random_seed`, are priced where prices do not add up over nodes, and at most `attempts` are made
     to realise one. `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
+
+    A graph of more than `whole_nodes` nodes that run is searched in short (`search.abridged`) if a part of it repeats;
+    None: none is. Of the whole graph nothing is proven then.
     """
 
     seed: Search | None = None
@@ -78,6 +83,7 @@ class EqualitySaturation(Search):
     attempts: int = 8
     solutions: int = 4
     random_seed: int = 0
+    whole_nodes: int | None = 550
     name: str = "equality_saturation"
 
     def __post_init__(self) -> None:
@@ -91,6 +97,9 @@ class EqualitySaturation(Search):
             raise InputError(
                 "equality saturation goes on in a workspace of sharing matching: give it a SharingRewriter"
             )
+        carried = in_short(work, work.start, self.whole_nodes, partial(self.improve, on_progress=on_progress))
+        if carried is not None:
+            return min(state, carried, key=lambda s: s.runtime_ms)
         if state is work.start and self.seed is not None and not work.is_spent:
             state = seeded(work, self.seed, work.ledger.child(time_s=_share(work, _SEEDING)))
         best = state
@@ -314,6 +323,7 @@ def tensat(library: Library, rewriter: Rewriter, cost_model: CostModel, **option
         "before": None,
         "after": None,
         "rounds": 1,
+        "whole_nodes": None,
         "declared_first": False,
         "exploration": vars(TENSAT),
         "limits": {"time_s": 3600.0, "nodes": 1_000_000},

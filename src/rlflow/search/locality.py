@@ -47,7 +47,18 @@ Surroundings = tuple[str | int, ...]
 
 
 def surroundings_in(graph: Graph, distance: int) -> Callable[[Match], Surroundings]:
-    """Return a function that gives a key of a match's rule and surroundings in this graph.
+    """Return a function that gives a key of a match's rule and surroundings in this graph."""
+    colours = colours_in(graph, distance)
+
+    def of(match: Match) -> Surroundings:
+        bound = (number for ref in match.bindings.values() for number in (colours[ref.node], ref.index))
+        return (match.rule.id, *(colours[node] for node in match.nodes), *bound)
+
+    return of
+
+
+def colours_in(graph: Graph, distance: int) -> Mapping[int, int]:
+    """Return a colour of each node, which nodes with the same up to this distance around them share.
 
     Weisfeiler and Leman's refinement (1968): in each of `distance` rounds a node's colour becomes that of itself, its
     operands and its readers.
@@ -55,12 +66,7 @@ def surroundings_in(graph: Graph, distance: int) -> Callable[[Match], Surroundin
     colours = {identifier: _colour(node) for identifier, node in graph.nodes.items()}
     for _ in range(distance):
         colours = {identifier: _refined(graph, identifier, colours) for identifier in graph.nodes}
-
-    def of(match: Match) -> Surroundings:
-        bound = (number for ref in match.bindings.values() for number in (colours[ref.node], ref.index))
-        return (match.rule.id, *(colours[node] for node in match.nodes), *bound)
-
-    return of
+    return colours
 
 
 def _colour(node: Node) -> int:

@@ -104,6 +104,18 @@ def test_a_controller_that_leads_astray_costs_its_share_alone(taught: MatchLevel
     assert found.best_ms == search(taught, config).optimise(graph, Budget()).best_ms < found.start_ms
 
 
+def test_what_is_alike_is_walked_once(taught: MatchLevelModel):
+    """In eight places by the rewrites of three. Not vacuous: where the graph is not told in short, five stay as they
+    are.
+    """
+    graph, exact = detours(8), search(taught, replace(ONCE, rewrites=2 * 3))
+    brief = replace(exact, saturation=replace(exact.saturation, whole_nodes=8))
+    found, three = (one.optimise(graph, Budget()) for one in (brief, exact))
+    assert found.start_ms - found.best_ms == pytest.approx((three.start_ms - three.best_ms) * 8 / 3)
+    *_, last = replay(graph, found.trajectory, SharingRewriter(rules_astray().rules))
+    assert COST.runtime_ms(last) == found.best_ms
+
+
 def test_the_way_replays(taught: MatchLevelModel):
     graph = detours(PLACES)
     found = search(taught).optimise(graph, Budget())

@@ -1,5 +1,7 @@
 """What is bounded is proved from the graph, and matches that rest on a proof follow the graph's changes."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from support.rewrites import applied, graph_of, read
@@ -8,6 +10,7 @@ from support.walks import identity
 
 from rlflow.ir import Node, Ref
 from rlflow.rules.library import Library
+from rlflow.rules.matching import bounds
 from rlflow.rules.matching.bounds import SIGHT, is_bounded
 from rlflow.rules.matching.rewriter import Rewriter
 
@@ -88,3 +91,28 @@ def test_matches_follow_a_proof_that_goes_and_comes(library: Library) -> None:
     for after in (apart, graph):
         fresh = [[identity(m) for m in found] for found in Rewriter(rules).matches(after)]
         assert [[identity(m) for m in found] for found in rewriter.matches(after)] == fresh
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (0, 4), (4, 0), (30, 7), (2, 9, 5)])
+@pytest.mark.parametrize("rows_at_once", [1, 1000])
+def test_a_few_rows_at_a_time_are_as_good_as_all(monkeypatch: pytest.MonkeyPatch, shape, rows_at_once: int):
+    """NaN bounds nothing. Not vacuous: one element at once is one row at once."""
+    monkeypatch.setattr(bounds, "_READ_AT_ONCE", rows_at_once)
+    values = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    sums = np.abs(values.astype(np.float64)).sum(axis=-2) if values.ndim > 1 else np.array(np.inf)
+    magnitude = bounds._read(values)
+    assert magnitude.largest == np.abs(values).max(initial=0.0)
+    assert magnitude.column_sum == pytest.approx(sums.max(initial=0.0))
+    if values.size:
+        assert bounds._read(np.where(values == values.flat[0], np.nan, values)) == (np.inf, np.inf)
+
+
+def test_a_large_weight_takes_no_memory():
+    """A weight of a model of 70 billion numbers, of which all but one element is a view."""
+    values = np.broadcast_to(np.float32(1e-3), (8192, 4096))
+    tracemalloc.start()
+    magnitude = bounds._read(values)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert magnitude.column_sum == pytest.approx(8.192)
+    assert peak < 4 * values.size / 2

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
@@ -48,6 +49,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
+from rlflow.search.abridged import in_short
 from rlflow.search.alike import everywhere
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
@@ -186,6 +188,9 @@ class GuidedChains(Search):
             raise InputError(
                 "rlflow searches in a workspace of sharing matching, as its experts did: give it a SharingRewriter"
             )
+        carried = in_short(work, state, self.saturation.whole_nodes, partial(self.improve, on_progress=on_progress))
+        if carried is not None:
+            return carried
         best = min(state, seeded(work, self.greedy, work.ledger), key=lambda s: s.runtime_ms)
         if self.config.rewrites < 1:
             return best

@@ -22,6 +22,7 @@ from rlflow.rules.expression import BOUND
 SIGHT = 8
 """The operators on the longest way that a proof looks at: from the scores of attention to the norm before its layer."""
 
+_READ_AT_ONCE = 2**22  # elements
 _UNKNOWN = Magnitude(inf)
 _STORED: WeakKeyDictionary[Payload, Magnitude] = WeakKeyDictionary()
 
@@ -47,9 +48,18 @@ def _stored(payload: Payload) -> Magnitude:
     """Read a weight's values, once; where they are not at hand, nothing is known."""
     if payload not in _STORED:
         array = getattr(payload, "array", None)
-        values = (
-            np.abs(np.nan_to_num(array(), nan=inf, posinf=inf, neginf=-inf)) if array is not None else np.array(inf)
-        )
-        sums = values.sum(axis=-2, dtype=np.float64) if values.ndim > 1 else np.array(inf)
-        _STORED[payload] = Magnitude(float(values.max(initial=0.0)), float(sums.max(initial=0.0)))
+        _STORED[payload] = _UNKNOWN if array is None else _read(array())
     return _STORED[payload]
+
+
+def _read(values: np.ndarray) -> Magnitude:
+    """Read values a few rows at a time, so that a mapped weight of any size takes no memory; NaN counts as infinite."""
+    largest_one, sums = 0.0, np.zeros(())
+    matrix = values if values.ndim > 1 else values.reshape(1, -1)
+    rows = max(1, _READ_AT_ONCE * matrix.shape[-2] // max(matrix.size, 1))
+    for begin in range(0, matrix.shape[-2], rows):
+        part = np.abs(matrix[..., begin : begin + rows, :])
+        largest_one = max(largest_one, float(np.nan_to_num(part.max(initial=0.0), nan=inf, posinf=inf)))
+        sums = sums + part.sum(axis=-2, dtype=np.float64)
+    sums = np.nan_to_num(sums, nan=inf, posinf=inf)
+    return Magnitude(largest_one, float(sums.max(initial=0.0)) if values.ndim > 1 else inf)
