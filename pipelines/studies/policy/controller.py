@@ -1,4 +1,4 @@
-"""Train the policy's C in the dream of all its practice at once, and write it to data/policy/controller.
+"""Train the policy's C in the dream of all its practice at once, and write the policy with it to data/policy/whole.
 
 M is fitted on the practice first, which shows what becomes of whole classes of matches; V stays as it is, since C sees
 by it. Nothing is tried on any graph, neither to choose among snapshots of C nor to score it: what it does on real ones
@@ -6,7 +6,7 @@ is for others to measure. The same policy, practice, settings and seed give the 
 """
 
 import logging
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from studies.program import open_study, study_program
 
 POLICY = Path("data/policy/policy")
 PRACTICE = Path("data/policy/practice")
-CONTROLLER = Path("data/policy/controller")
+WHOLE = Path("data/policy/whole")
 SECTIONS = ("seed", "practice_fit", "controller")
 
 log = logging.getLogger(__name__)
@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 @study_program("policy")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    seed, policy, rollouts = settings["seed"], TaughtGuide.load(POLICY).model, practised(PRACTICE)
-    model_config = read_config(MatchLevelModelConfig, asdict(policy.arguments.config) | settings["practice_fit"])
+    seed, policy, rollouts = settings["seed"], TaughtGuide.load(POLICY), practised(PRACTICE)
+    model_config = read_config(MatchLevelModelConfig, asdict(policy.model.arguments.config) | settings["practice_fit"])
     dream_config = read_config(MatchLevelDreamConfig, settings["controller"]["dream"])
     ppo = read_config(MatchLevelControllerConfig, settings["controller"]["ppo"])
     epochs, updates = model_config.encoder_epochs + model_config.epochs, ppo.rounds(dream_config.num_envs)
@@ -51,7 +51,7 @@ def main(config: DictConfig) -> None:
                 rollouts,
                 model_config,
                 seed=seed,
-                begin=policy,
+                begin=policy.model,
                 checkpoint=study.folder / "fit.pt",
                 on_epoch=on_epoch,
             )
@@ -68,7 +68,7 @@ def main(config: DictConfig) -> None:
         scores = {"dream_score_percent": training.score_percent, "untrained_percent": training.untrained_percent}
         study.run.log(updates, scores)
         log.info("%s", scores)
-        training.controller.save(CONTROLLER)
+        replace(policy, controller=training.controller).save(WHOLE)
 
 
 def practised(folder: Path) -> TokenRollouts:

@@ -86,5 +86,27 @@ class Policy(Document):
     lessons: Annotated[dict[str, Lesson], NOT_EMPTY]
 
 
-DOCUMENTS = {"policy/metrics.json": Policy}
+class At(Document):
+    """The policy's search with so many rewrites, those of greedy search before it aside."""
+
+    rewrites: Cases
+    rlflow_percent: Percent
+    without_controller_percent: Percent
+    """By chains and e-graphs that go by V alone."""
+
+
+class Tried(Document):
+    """The policy on one model. Percentages are of what the model costs."""
+
+    greedy_percent: Percent
+    portfolio_percent: Percent
+    """By chains, equality saturation and iterated search, within the expansions of conf/study/policy.yaml."""
+    searches: Annotated[list[At], NOT_EMPTY]
+
+
+Trial = dict[str, Annotated[dict[str, Tried], NOT_EMPTY]]
+"""Prices -> graph -> what the policy finds, with C and without it. Of families that lessons and practice show."""
+
+
+DOCUMENTS = {"policy/metrics.json": Policy, "policy/trial.json": Annotated[Trial, NOT_EMPTY]}
 """Types of results files, by the pattern that the end of a file's path matches."""

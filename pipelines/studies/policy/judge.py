@@ -35,7 +35,7 @@ from studies.policy.documents import Policy
 from studies.program import open_study, options_of, study_program
 
 LESSONS = Path("data/policy/lessons")
-POLICY = Path("data/policy/policy")
+POLICY = Path("data/policy/whole")
 RESULTS = Path("data/results/policy/metrics.json")
 SECTIONS = ("seed", "judging", "lesson", "lessons")
 

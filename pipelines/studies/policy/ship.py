@@ -8,7 +8,7 @@ from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.atomic_file import written_whole
 from studies.policy.data_sheet import data_sheet
 
-POLICY = Path("data/policy/policy")
+POLICY = Path("data/policy/whole")
 RESULTS = Path("data/results/policy/metrics.json")
 SHIPPED = Path("src/rlflow/agents/shipped")
 SHEET = "data_sheet.md"

@@ -87,13 +87,15 @@ def test_who_knows_the_expert_s_steps_takes_no_others(taught: MatchLevelModel, i
 
 def test_the_controller_plays_first(taught: MatchLevelModel, ignorant: MatchLevelModel):
     """It takes the detour in all places with two choices, where chains by a V that knows nothing find none."""
-    graph, brief = detours(PLACES), replace(ONCE, rewrites=2 * PLACES, playing=0.0)
+    graph, brief = detours(PLACES), replace(ONCE, rewrites=2 * PLACES, playing=0.1)
     alone = search(ignorant, brief).optimise(graph, Budget())
     played = search(ignorant, brief, plays=plays_by(taught)).optimise(graph, Budget())
     expert = walked(graph, (OUT, INTO) * PLACES, rules_astray())
     assert played.best_ms == expert.steps[-1].runtime_ms < alone.best_ms
     ids = [rules_astray().get(name).id for name in (OUT, INTO)]
     assert [step.rule for step in played.trajectory.steps] == [ids[0]] * PLACES + [ids[1]] * PLACES
+    without = search(ignorant, replace(brief, playing=0.0), plays=plays_by(taught)).optimise(graph, Budget())
+    assert without.best_ms == alone.best_ms
     assert played.effort.rewrites <= 3 * PLACES, "the last choice may be begun before its rewrites are over"
 
 

@@ -4,7 +4,7 @@
 
 The lessons that it learned from before are not at hand, so that it could forget them. Hence few epochs in small steps:
 what V reads of rewrites that the new lessons show changes, the rest hardly. What it told of experts stands in where the
-new lessons show none (`encoder_fit.remembered`).
+new lessons show none (`encoder_fit.remembered`). C stays as it is: V changes little, and it sees by V.
 
 The invariant: the same policy, lessons, settings and seed give the same policy.
 """
@@ -56,7 +56,8 @@ def fine_tuned(
         **policy.trained_on,
         "tuned_on": [*policy.trained_on.get("tuned_on", ()), *rollouts.graphs],
     }
-    return TaughtGuide(model, policy.chains, trained_on, _greater(policy.shares, RuleMeans.of(rollouts).taken))
+    shares = _greater(policy.shares, RuleMeans.of(rollouts).taken)
+    return replace(policy, model=model, trained_on=trained_on, shares=shares)
 
 
 def _greater(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:

@@ -72,8 +72,8 @@ class ChainConfig:
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
     - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
     - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
-    - `playing`: the share of the rewrites after which no further episode of C begins; in all but the first,
-      `candidates` of the likeliest classes are tried before each step.
+    - `playing`: the share of the rewrites after which no further episode of C begins, the first aside; 0: none does. In
+      all but the first, `candidates` of the likeliest classes are tried before each step.
     - `listening`: of those that are left then, the share after which the first climb ends.
     - `saturation`: of those that are left then, the share of the e-graph. It admits rules of which V gives a match at
       least `admitted_probability`, and unheard-of ones whose share in lessons is at least `admitted_share`.
@@ -229,7 +229,7 @@ class GuidedChains(Search):
             lambda best: share(config.saturation, best, lambda part: self._saturated_again(part, best)),
             *(lambda best, order=order: self._climbed_quietly(climbing, start, order) for order in others),
         ]
-        if (plays := self.plays) is None:
+        if (plays := self.plays) is None or not config.playing:
             return searches
         return [lambda best: self._played(climbing, start, plays), *searches]
 

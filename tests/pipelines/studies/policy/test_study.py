@@ -169,6 +169,8 @@ def stage(study: Callable[..., Path]) -> Callable[..., None]:
     tiny += [f"practice.play.{name}={value}" for name, value in PLAY.items()]
     tiny += ["controller.dream.num_envs=4", "controller.dream.max_steps=4"]
     tiny += [f"controller.ppo.{name}={value}" for name, value in PPO.items()]
+    tiny += ["trial.costs=[analytic]", "trial.graphs=[tiny_merge]", "trial.rewrites=[5,20]"]
+    tiny += ["trial.portfolio.expansions=20"]
 
     def run(name: str, *overrides: str) -> None:
         study(f"policy.{name}", *tiny, *overrides)
@@ -233,7 +235,7 @@ def test_a_tiny_policy(stage: Callable, study_refused: Callable[..., str], store
     assert {path.name for path in played.iterdir()} == names
     assert not kept_practice.exists()
 
-    learned, controllers = store_root / "data/policy/controller", []
+    learned, controllers = store_root / "data/policy/whole", []
     for _ in range(2):
         shutil.rmtree(learned, ignore_errors=True)
         stage("controller")
@@ -247,7 +249,12 @@ def test_a_tiny_policy(stage: Callable, study_refused: Callable[..., str], store
     assert document["lessons"]["t5_decoder_held_out"]["held_out"]
     assert document["lessons"]["t5_decoder_held_out"]["reading"]["taken_auc"]["cases"] > 0
 
+    stage("trial")
+    (tried,) = read_results(store_root / "data/results/policy/trial.json")["analytic"].values()
+    assert [at["rewrites"] for at in tried["searches"]] == [5, 20]
+    assert all(at["rlflow_percent"] >= tried["greedy_percent"] > 0 for at in tried["searches"])
+
     stage("ship")
     shipped = store_root / "src/rlflow/agents/shipped"
-    assert {file.name for file in shipped.iterdir()} == {*policies[0], "data_sheet.md"}
+    assert {file.name for file in shipped.iterdir()} == {*controllers[0], "data_sheet.md"}
     assert "t5_decoder_held_out" in (shipped / "data_sheet.md").read_text()
