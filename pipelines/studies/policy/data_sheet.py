@@ -1,7 +1,7 @@
 """The figures and the data sheet of the policy that ships.
 
     document = figures(lessons, evaluations=500)           for data/results/policy/metrics.json
-    data_sheet(document)                                   the same for people, as Markdown
+    data_sheet(document, trial)                            the same for people, as Markdown, with trial.json beside it
 
 A lesson's share is how much the policy's chains find, beyond greedy search, of what its expert found beyond that:
 0 is no better than greedy search, 1 as good as the expert, and a policy may find more than that.
@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from experiment.formatting import rendered
+from experiment.formatting import markdown_table, rendered
 
 from rlflow.schemas.figures import Figure
 
@@ -68,17 +68,37 @@ def _mean(found: list[Mapping[str, Any]]) -> dict[str, Any]:
     return Figure(value, baseline, baseline_name, len(found)).to_json()
 
 
-def data_sheet(document: Mapping[str, Any]) -> str:
-    """Return the sheet of a published document, in Markdown."""
+def data_sheet(document: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
+    """Return the sheet of the published documents, in Markdown."""
     lessons = document["lessons"]
     sides = [{name: row for name, row in lessons.items() if row["held_out"] == side} for side in (False, True)]
     failing = [name for name, row in lessons.items() if row.get("share", 1.0) < _FAILS_BELOW]
     worst_first = sorted(failing, key=lambda name: float(lessons[name]["share"]))
     values = {
         "document": document,
+        "trial": _trial_table(trial),
         "trained": sides[0],
         "held_out": sides[1],
         "failing": {name: lessons[name] for name in worst_first},
         "fails_below": _FAILS_BELOW,
     }
     return rendered(Path(__file__).with_suffix(".md.j2"), values)
+
+
+def _trial_table(trial: Mapping[str, Any]) -> str:
+    """A row for each graph at each of the prices; two columns for each number of rewrites."""
+    tried = [(cost, graph, found) for cost, graphs in trial.items() for graph, found in graphs.items()]
+    rewrites = [at["rewrites"] for at in tried[0][-1]["searches"]]
+    header = [
+        "prices",
+        "model",
+        "greedy",
+        "portfolio",
+        *(f"{number}, {by}" for number in rewrites for by in ("V", "C")),
+    ]
+    rows = []
+    for cost, graph, found in tried:
+        pairs = [(at["without_controller_percent"], at["rlflow_percent"]) for at in found["searches"]]
+        percents = [found["greedy_percent"], found["portfolio_percent"], *(saved for pair in pairs for saved in pair)]
+        rows.append([cost, graph, *(f"{saved:.2f}" for saved in percents)])
+    return markdown_table(header, rows, texts=2)

@@ -1,4 +1,4 @@
-"""Judge the policy: what V tells of lessons that are held out, and what chains find on every lesson's graph.
+"""Judge V: what it tells of lessons that are held out, and what chains that go by it find on every lesson's graph.
 
 Writes data/results/policy/metrics.json. A lesson that was judged is kept until all are, so that a run that was killed
 goes on where it was.
@@ -35,7 +35,7 @@ from studies.policy.documents import Policy
 from studies.program import open_study, options_of, study_program
 
 LESSONS = Path("data/policy/lessons")
-POLICY = Path("data/policy/whole")
+POLICY = Path("data/policy/policy")
 RESULTS = Path("data/results/policy/metrics.json")
 SECTIONS = ("seed", "judging", "lesson", "lessons")
 

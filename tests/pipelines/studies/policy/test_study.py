@@ -126,9 +126,10 @@ def test_the_configuration_gives_every_setting_of_the_practice_and_of_the_traini
 def test_the_sheet_that_ships_tells_the_published_figures(repository: Path, publishable: tuple[Path, ...]):
     """Those of the last commit, or those that are to be committed with it."""
     folder = repository / "src" / Path(*SHIPPED.split("."))
-    documents = [read_results(root / "data/results/policy/metrics.json") for root in publishable]
+    folders = [root / "data/results/policy" for root in publishable]
+    documents = [[read_results(place / f"{name}.json") for name in ("metrics", "trial")] for place in folders]
     sheet = (folder / "data_sheet.md").read_text(encoding="utf-8")
-    (document, *_) = [document for document in documents if data_sheet(document) == sheet]
+    (document, *_) = [judged for judged, tried in documents if data_sheet(judged, tried) == sheet]
     assert Guide.load(folder).trained_on["lessons"] == document["trained_on"]["lessons"]
 
 
