@@ -159,6 +159,8 @@ class State:
         backwards = [self]
         while backwards[-1] is not start and backwards[-1].parent is not None:
             backwards.append(backwards[-1].parent)
+        if start is not None and backwards[-1] is not start:
+            raise ValueError("the way to a state does not lead through the one that it is asked from")
         return backwards[::-1]
 
     @property

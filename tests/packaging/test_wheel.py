@@ -18,7 +18,11 @@ import pytest
 from rlflow.extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
-SHIPPED_POLICY = ("policy.json", "encoder.onnx", "world_model.json", "world_model.safetensors", "data_sheet.md")
+CONTROLLER = ("controller.onnx", "controller.json", "controller.safetensors")
+SHIPPED_POLICY = (
+    *("policy.json", "encoder.onnx", "world_model.json", "world_model.safetensors", "data_sheet.md"),
+    *CONTROLLER,
+)
 NOT_INSTALLED = {
     "import rlflow.nn": ("learn", "rlflow.nn"),
     "import rlflow.world_model": ("learn", "rlflow.world_model"),

@@ -15,7 +15,7 @@ Each use of a rule counts as a rewrite, and so does each rewrite that makes the 
 
 Invariant: every state is reached by rewrites from the state before it; the e-graph only says which. A result is
 therefore a trajectory like any other. It is never dearer than that of the search that went first, if a rewriter that
-shares could take all of its steps again.
+shares could take all of its steps again, and if the graph is not searched in short (`search.abridged`).
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def test_settings_that_cannot_be_are_refused(policy: TaughtGuide, setting: dict[
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 99, "chains": {"sequel": 1}}, "of version 99, here 3"),
+        ({"version": 99, "chains": {"sequel": 1}}, "of version 99, here 4"),
         ({"trained_on": None}, "policy: .* cannot be read"),
         ({"shares": None}, "policy: .* cannot be read"),
         ({"trained_on": {"lessons": float("nan")}}, "NaN is no number of JSON"),
@@ -159,8 +159,8 @@ def test_networks_of_another_policy_are_refused(policy: TaughtGuide, tmp_path: P
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 99}, "of version 99, here 3: make it again with `make study NAME=policy`"),
-        ({"version": 2}, "of version 2, here 3: make it again with `make study NAME=policy`, or `rlflow train`"),
+        ({"version": 99}, "of version 99, here 4: make it again with `make study NAME=policy`"),
+        ({"version": 3}, "of version 3, here 4: make it again with `make study NAME=policy`, or `rlflow train`"),
         ({"chains": {"depth": 1}}, "unknown setting depth"),
         ({"chains": None}, "make it with `make study NAME=policy`"),
     ],
@@ -181,6 +181,7 @@ def test_one_ships_and_reads_todays_tokens():
     assert result.effort.rewrites >= 1
     assert sum(weight.numel() for weight in taught.model.parameters()) < 1_000_000
     assert found.trained_on == taught.trained_on != {}
+    assert found.pointer is not None
     assert len(found.shares) > 100
     assert found.shares.keys() <= {rule.id for rule in library.load().rules}
     assert 0.0 in found.shares.values(), "of some rules experts took nothing"
@@ -190,5 +191,5 @@ def test_what_ships_is_what_its_networks_give(tmp_path: Path):
     """Byte for byte, but for the data sheet: the encoder that searches is V of the world model beside it."""
     taught_guide.shipped().save(tmp_path)
     with shipped_folder() as folder:
-        for name in FILES:
+        for name in FILES | CONTROLLER:
             assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()

@@ -38,9 +38,15 @@ TABLES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "price search": ("price_search/metrics.json", tables.price_search_table),
     "speedups": ("speedups/metrics.json", lambda document: tables.speedups_table(document["models"])),
 }
+
+
+def _policy_sheet(judged: Any) -> str:
+    return policy_sheet.data_sheet(judged, read_results(RESULTS / "policy/trial.json"))
+
+
 SHEETS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "measured regions": ("prices/metrics.json", data_sheet.data_sheet),
-    "shipped policy": ("policy/metrics.json", policy_sheet.data_sheet),
+    "shipped policy": ("policy/metrics.json", _policy_sheet),
 }
 LEARNED = ("learned", "priced/learned")
 

@@ -72,7 +72,7 @@ class ClassProcess(Process[MatchLevelState, int]):
         classes = [self._kind(state, choice) for choice in choices]
         return state.saving_of(classes) * state.classes.apart[classes]
 
-    def saved_percent(self, before: ProcessState, after: ProcessState) -> float:
+    def saved_percent(self, before: ProcessState, after: ProcessState) -> float | None:
         return 100.0 * (before.runtime_ms - after.runtime_ms) / self.process.start_ms
 
     def shown(self, state: MatchLevelState) -> np.ndarray:

@@ -4,7 +4,7 @@
 
 The lessons that it learned from before are not at hand, so that it could forget them. Hence few epochs in small steps:
 what V reads of rewrites that the new lessons show changes, the rest hardly. What it told of experts stands in where the
-new lessons show none (`encoder_fit.remembered`). C stays as it is: V changes little, and it sees by V.
+new lessons show none (`encoder_fit.remembered`). C stays as it is, trained by what V read before.
 
 The invariant: the same policy, lessons, settings and seed give the same policy.
 """

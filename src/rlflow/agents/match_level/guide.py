@@ -37,7 +37,7 @@ from rlflow.settings import read_config
 FILE, ENCODER, POINTER = "policy.json", "encoder.onnx", "controller.onnx"
 SHIPPED = "rlflow.agents.shipped"
 POLICY = Described("policy", "policy", "make it with `make study NAME=policy`", indent=1)
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from rlflow.agents.player import Player
 from rlflow.cost.base import CostModel
 from rlflow.method import State, Workspace
 from rlflow.onnx_io.network import Model, texts_of
+from rlflow.processes.process import ProcessState
 from rlflow.processes.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.match_token import MatchToken
 from rlflow.runtime.session import Session, open_session, run
@@ -54,6 +55,9 @@ class GuideProcess(ClassProcess):
 
     def numbers(self, tokens: Sequence[MatchToken]) -> np.ndarray:
         return np.array([self._number.setdefault(token.key, len(self._number)) for token in tokens], np.int64)
+
+    def saved_percent(self, before: ProcessState, after: ProcessState) -> None:
+        """Leave it to the search, which may have begun before the process."""
 
     def observe(self, state: MatchLevelState) -> ClassesObserved:
         reading = self._scorer.reading(state.classes.tokens)

@@ -22,7 +22,8 @@ An e-graph finds what no order of chains does, but by all rules it is mostly ful
 climbs is shared by all matches of a rule: it is the order of kinds of rewrites that leads elsewhere, not the order of
 places.
 
-The invariant: what is returned is never dearer than what greedy search finds, whose result is the first candidate.
+The invariant: what is returned is never dearer than what greedy search finds, whose result is the first candidate. Of a
+deep graph, which is searched in short, that holds as long as the budget does not end what is carried over.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ from rlflow.search.seeding import seeded
 _NEAR = 4  # edges: what lies farther from a chain's first step hardly ever changes where it leads
 _TRIES = 4  # continuations of a chain of which the first that leads to a new graph is taken
 _IDLE = 20  # climbs in a row that carry out no rewrite, after which none is expected to
+_ALONE = 0.5  # of what is left: the most that C's first episode may spend
 _ROUNDS = 2  # of an e-graph: by the shipped rules first, by all that are admitted around what came out
 _SOLVER = {"time_s": None, "nodes": 200}  # of an extraction, as in lessons: no clock decides what must repeat
 
@@ -72,9 +74,9 @@ class ChainConfig:
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
     - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
     - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
-    - `playing`: the share of the rewrites after which no further episode of C begins, the first aside; 0: none does. In
-      all but the first, `candidates` of the likeliest classes are tried before each step.
-    - `listening`: of those that are left then, the share after which the first climb ends.
+    - `playing`: the share of the rewrites for episodes of C; 0: there are none. The first is played to its end, within
+      half of the rewrites. In the others, `candidates` of the likeliest classes are tried before each step.
+    - `listening`: the share of the rewrites after which the first climb ends.
     - `saturation`: of those that are left then, the share of the e-graph. It admits rules of which V gives a match at
       least `admitted_probability`, and unheard-of ones whose share in lessons is at least `admitted_share`.
     - `by_price`: of those that are left then, the share of the chains that look at prices. Of those that they leave,
@@ -88,7 +90,7 @@ class ChainConfig:
     least_probability: float = 0.02
     failure_penalty: float = 3.0
     orders: tuple[str, ...] = ("confident", "patient", "far_sighted")
-    playing: float = 0.15
+    playing: float = 0.1
     candidates: int = 16
     listening: float = 0.2
     saturation: float = 1.0
@@ -109,13 +111,16 @@ class ChainConfig:
             raise InputError("rlflow: later climbs draw one of the scales of noise, of which there is none")
         counts = {
             "length": self.length,
-            "candidates": self.candidates,
             "rewrites": self.rewrites,
             "rewrites_per_climb": self.rewrites_per_climb,
         }
         for name, count in counts.items():
             if not isinstance(count, int) or count < 0:
                 raise InputError(f"rlflow: {name} is a number of rewrites, not {count!r}")
+        if not isinstance(self.candidates, int) or self.candidates < 1:
+            raise InputError(
+                f"rlflow: candidates is a number of classes of matches, at least 1, not {self.candidates!r}"
+            )
         shares = ("playing", "listening", "saturation", "by_price", "admitted_share", "from_start")
         for name in (*shares, "admitted_probability", "least_probability"):
             share, is_share = getattr(self, name), name in shares
@@ -168,6 +173,8 @@ class _Memory:
 class GuidedChains(Search):
     """Ends with its rewrites or the budget, or where no rewrite is probable enough to be tried.
 
+    A deep graph is searched in short (`search.abridged`); its rewrites are those of the graph in short.
+
     The rewriter must share, as that of the experts did. `scored_by` makes the scorer: V (`EncoderScorer`), or
     what V is compared with; `shares` is what lessons tell of rules, by their ids. `plays` makes a
     player of C; None if the policy has no C.
@@ -202,7 +209,7 @@ class GuidedChains(Search):
         """Search in one way after another; the best of where all end, and of what was the best before."""
         work, begun = climbing.work, climbing.work.ledger.effort.rewrites
         rng = np.random.default_rng(self.seed)
-        openings = self._openings(climbing, start)
+        openings = self._openings(climbing, start, best)
         number = idle = 0
         while not work.is_spent and idle < _IDLE:
             before = work.ledger.effort.rewrites
@@ -218,20 +225,29 @@ class GuidedChains(Search):
                 on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} searches")
         return best
 
-    def _openings(self, climbing: _Climbing, start: State) -> list[Callable[[State], State]]:
+    def _openings(self, climbing: _Climbing, start: State, greedy: State) -> list[Callable[[State], State]]:
         """Return the searches that come first, each of which takes the best state so far."""
         config, share = self.config, climbing.with_share
-        first, *others = config.orders
         searches: list[Callable[[State], State]] = [
-            lambda best: share(config.listening, start, lambda part: self._climbed_quietly(part, start, first)),
-            lambda best: share(config.saturation, best, lambda part: self._saturated(part, best)),
+            lambda best: self._listened(climbing, start, greedy),
             lambda best: share(config.by_price, start, lambda part: self.chains.improve(part.work, start)),
             lambda best: share(config.saturation, best, lambda part: self._saturated_again(part, best)),
-            *(lambda best, order=order: self._climbed_quietly(climbing, start, order) for order in others),
+            *(lambda best, order=order: self._climbed_quietly(climbing, start, order) for order in config.orders[1:]),
         ]
-        if (plays := self.plays) is None or not config.playing:
+        if (plays := self.plays) is None or not config.playing or not start.runtime_ms:
             return searches
         return [lambda best: self._played(climbing, start, plays), *searches]
+
+    def _listened(self, climbing: _Climbing, start: State, greedy: State) -> State:
+        """Return what an e-graph finds by the rules that V was heard to like, around where a climb by V alone ends.
+
+        Around what C found it would find less: its e-graph is full before it has left that basin.
+        """
+        config, share = self.config, climbing.with_share
+        heard = round(config.listening * config.rewrites)
+        climbed = self._climbed_quietly(climbing.at_most(heard), start, config.orders[0]) if heard else start
+        best = min(greedy, climbed, key=lambda s: s.runtime_ms)
+        return share(config.saturation, best, lambda part: self._saturated(part, best))
 
     def _climbed_again(self, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:
         """Return where a climb with noise ends, from the start or from somewhere on the best way."""
@@ -243,14 +259,20 @@ class GuidedChains(Search):
         return descend(climbing.work, climbed)
 
     def _played(self, climbing: _Climbing, start: State, plays: MakePlayer) -> State:
-        """Return the best end of episodes of C, each after a greedy descent."""
-        work, rng = climbing.work, np.random.default_rng(self.seed)
-        player, share = plays(work, start), climbing.at_most(round(self.config.playing * self.config.rewrites))
-        best = descend(work, player.play(None, candidates=1))
-        drawn = chain([None], repeat(rng))
-        while not share.work.is_spent:
+        """Return the best end of episodes of C, each after a greedy descent.
+
+        The first is alone, by its most probable actions. The others try its likeliest classes before each step.
+        """
+        work, config, rng = climbing.work, self.config, np.random.default_rng(self.seed)
+        alone, share = (
+            work.within(work.ledger.part(_ALONE)),
+            climbing.at_most(round(config.playing * config.rewrites)).work,
+        )
+        best = descend(alone, alone.note(plays(alone, start).play(None, candidates=1)))
+        player, drawn = plays(share, start), chain([None], repeat(rng))
+        while not share.is_spent:
             before = work.ledger.effort.rewrites
-            found = descend(work, player.play(next(drawn), self.config.candidates))
+            found = descend(share, share.note(player.play(next(drawn), config.candidates)))
             best = min(best, found, key=lambda s: s.runtime_ms)
             if work.ledger.effort.rewrites == before:
                 break
