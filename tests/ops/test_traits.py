@@ -22,6 +22,7 @@ RUNNING = frozenset(name for name, operator in OPERATORS.items() if operator.ari
 
 BUILDING = {
     "agents/match_level/onnx_encoder.py": "a network is written in operators",
+    "agents/match_level/onnx_pointer.py": "a network is written in operators",
     "onnx_io/network.py": "networks are written in operators",
     "ops": "operators are defined here",
     "zoo": "models are built of operators",

@@ -107,7 +107,7 @@ def test_every_search_is_a_method_with_its_defaults(option: str):
     assert section["method"] == option.removeprefix("search=")
     factory, shared = METHODS.get(section["method"]), (library.load().select([]), Rewriter(()), AnalyticCost())
     configured, plain = (factory(*shared, **options) for options in (section["options"], {}))
-    of_the_experiment, learned = {"rewriter", "cost_model", "seed", "episode_steps"}, {"scored_by"}
+    of_the_experiment, learned = {"rewriter", "cost_model", "seed", "episode_steps"}, {"scored_by", "plays"}
     for entry in {entry.name for entry in fields(configured)} - of_the_experiment - learned:
         assert _comparable(getattr(configured, entry)) == _comparable(getattr(plain, entry))
 

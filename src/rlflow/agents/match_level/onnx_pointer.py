@@ -72,7 +72,7 @@ class _PointerNetwork(Network):
         return self.add("Concat", scores, self._flat(self._layers(policy.terminate, context)), axis=0)
 
     def _prior(self, policy: PointerPolicy) -> str:
-        """What greedy search and an expert would take, as `PointerPolicy.read` weighs it."""
+        """Write the logits of greedy search and of an expert, as `PointerPolicy.read` weighs them."""
         greedy, expert = policy.prior.detach().numpy()
         saving = self.add("Mul", self.add("Sinh", self.saving), self.apart)
         best, likeliest = (self.add("ReduceMax", column, _FIRST) for column in (saving, self.taken))
