@@ -88,7 +88,7 @@ def test_who_knows_the_expert_s_steps_takes_no_others(taught: MatchLevelModel, i
 
 def test_the_controller_plays_first(taught: MatchLevelModel, ignorant: MatchLevelModel):
     """It takes the detour in all places with two choices; chains by a V that knows nothing go from place to place."""
-    graph, brief = detours(PLACES), replace(ONCE, rewrites=8, playing=0.1)
+    graph, brief = detours(PLACES), replace(ONCE, rewrites=8)
     alone = search(ignorant, brief).optimise(graph, Budget())
     played = search(ignorant, brief, plays=plays_by(taught)).optimise(graph, Budget())
     expert = walked(graph, (OUT, INTO) * PLACES, rules_astray())
@@ -103,14 +103,14 @@ def test_the_controller_plays_first(taught: MatchLevelModel, ignorant: MatchLeve
 
 def test_a_controller_that_leads_astray_costs_its_share_alone(taught: MatchLevelModel, ignorant: MatchLevelModel):
     """Half of the rewrites at most go to its first episode, and the others are left to a V that knows the way."""
-    graph, config = detours(PLACES), replace(ONCE, rewrites=6 * PLACES, playing=0.2)
+    graph, config = detours(PLACES), replace(ONCE, rewrites=6 * PLACES, playing=0.5)
     found = search(taught, config, plays=plays_by(ignorant)).optimise(graph, Budget())
     assert found.best_ms == search(taught, config).optimise(graph, Budget()).best_ms < found.start_ms
 
 
 def test_what_it_found_is_a_milestone(taught: MatchLevelModel, ignorant: MatchLevelModel):
     """Of the search by C alone; chains by a V that knows nothing come to it later."""
-    found = search(ignorant, replace(ONCE, playing=0.1), plays=plays_by(taught)).optimise(detours(PLACES), Budget())
+    found = search(ignorant, replace(ONCE), plays=plays_by(taught)).optimise(detours(PLACES), Budget())
     assert found.milestones[-1].runtime_ms == found.best_ms < found.start_ms
     assert found.milestones[-1].rewrites <= 3 * PLACES
 

@@ -45,7 +45,7 @@ class Guide:
     """V, the settings of the chains that it guides, and what it was trained on.
 
     shares: by the ids of rules, what experts did with their matches in lessons (`RuleMeans.taken`). pointer: C, whose
-    episodes come before the chains; None: there is none.
+    episode comes before the chains; None: there is none.
     """
 
     reader: OnnxReader

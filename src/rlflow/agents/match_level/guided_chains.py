@@ -11,7 +11,7 @@ began, the chain is kept. One that gets nowhere is undone, and not tried again w
 
 A search is
 
-    play        episodes of C, if the policy has one: alone, and then with its likeliest classes tried before each step
+    play        an episode of C, if the policy has one, by its most probable actions
     listen      a climb by V alone, which prices what it takes; what V says on its way is remembered
     saturate    an e-graph of the original and of the best so far, by the rules that V likes (`rule_guard`)
     price       chains that look at every price (`search.chains`), from the original again, where V may know little
@@ -32,7 +32,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +61,6 @@ from rlflow.search.seeding import seeded
 _NEAR = 4  # edges: what lies farther from a chain's first step hardly ever changes where it leads
 _TRIES = 4  # continuations of a chain of which the first that leads to a new graph is taken
 _IDLE = 20  # climbs in a row that carry out no rewrite, after which none is expected to
-_ALONE = 0.5  # of what is left: the most that C's first episode may spend
 _ROUNDS = 2  # of an e-graph: by the shipped rules first, by all that are admitted around what came out
 _SOLVER = {"time_s": None, "nodes": 200}  # of an extraction, as in lessons: no clock decides what must repeat
 
@@ -74,8 +72,7 @@ class ChainConfig:
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
     - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
     - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
-    - `playing`: the share of the rewrites for episodes of C; 0: there are none. The first is played to its end, within
-      half of the rewrites. In the others, `candidates` of the likeliest classes are tried before each step.
+    - `playing`: the share of the rewrites that an episode of C may take; 0: there is none.
     - `listening`: the share of the rewrites after which the first climb ends.
     - `saturation`: of those that are left then, the share of the e-graph. It admits rules of which V gives a match at
       least `admitted_probability`, and unheard-of ones whose share in lessons is at least `admitted_share`.
@@ -90,8 +87,7 @@ class ChainConfig:
     least_probability: float = 0.02
     failure_penalty: float = 3.0
     orders: tuple[str, ...] = ("confident", "patient", "far_sighted")
-    playing: float = 0.1
-    candidates: int = 16
+    playing: float = 0.5
     listening: float = 0.2
     saturation: float = 1.0
     admitted_probability: float = 0.2
@@ -117,10 +113,6 @@ class ChainConfig:
         for name, count in counts.items():
             if not isinstance(count, int) or count < 0:
                 raise InputError(f"rlflow: {name} is a number of rewrites, not {count!r}")
-        if not isinstance(self.candidates, int) or self.candidates < 1:
-            raise InputError(
-                f"rlflow: candidates is a number of classes of matches, at least 1, not {self.candidates!r}"
-            )
         shares = ("playing", "listening", "saturation", "by_price", "admitted_share", "from_start")
         for name in (*shares, "admitted_probability", "least_probability"):
             share, is_share = getattr(self, name), name in shares
@@ -259,24 +251,12 @@ class GuidedChains(Search):
         return descend(climbing.work, climbed)
 
     def _played(self, climbing: _Climbing, start: State, plays: MakePlayer) -> State:
-        """Return the best end of episodes of C, each after a greedy descent.
+        """Return where C's episode ends, by its most probable actions, and greedy search from there.
 
-        The first is alone, by its most probable actions. The others try its likeliest classes before each step.
+        Episodes of drawn actions, or of its likeliest classes as tried on the graph, took more than they found.
         """
-        work, config, rng = climbing.work, self.config, np.random.default_rng(self.seed)
-        alone, share = (
-            work.within(work.ledger.part(_ALONE)),
-            climbing.at_most(round(config.playing * config.rewrites)).work,
-        )
-        best = descend(alone, alone.note(plays(alone, start).play(None, candidates=1)))
-        player, drawn = plays(share, start), chain([None], repeat(rng))
-        while not share.is_spent:
-            before = work.ledger.effort.rewrites
-            found = descend(share, share.note(player.play(next(drawn), config.candidates)))
-            best = min(best, found, key=lambda s: s.runtime_ms)
-            if work.ledger.effort.rewrites == before:
-                break
-        return best
+        work = climbing.work.within(climbing.work.ledger.part(self.config.playing))
+        return descend(work, work.note(plays(work, start).play(None, candidates=1)))
 
     def _climbed_quietly(self, climbing: _Climbing, start: State, order: str) -> State:
         """Return where a climb without noise ends."""
