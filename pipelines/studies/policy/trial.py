@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import Run, numbers
 
+from rlflow.agents.match_level.guide import ENCODER, description
 from rlflow.method import Budget
 from studies.figures import nested
 from studies.policy.documents import At, Trial, Tried
@@ -31,7 +32,8 @@ Key = tuple[str, str, str, str]
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     running = {name: settings["trial"][name] for name in ("longest_s", "processes")}
-    with open_study("policy_trial", settings | running, {name: settings[name] for name in ("seed", "trial")}) as study:
+    tried = {"policy": description(POLICY, ENCODER), **{name: settings[name] for name in ("seed", "trial")}}
+    with open_study("policy_trial", settings | running, tried) as study:
         if rows := study.rows(_cells(settings, study.folder), saved_percent, _logged):
             write_results(RESULTS, Trial, summary(rows))
             study.run.artifact(RESULTS)

@@ -2,8 +2,8 @@
 what prices are learned from.
 
     python pipelines/study.py prices   conf/study/prices.yaml as it is
-    python pipelines/study.py prices 'models=[{family: mlp, entry: mlp}]' 'full_size=[]' 'exported=[]' folder=/tmp/own \
-        results=/tmp/own/metrics.json
+    python pipelines/study.py prices 'models=[{family: mlp, entry: mlp}]' 'full_size=[]' 'exported=[]' folder=own \
+        results=own/metrics.json
 
 Regions and graphs go to data/regions with a data sheet, beside what was measured before, of which the first round
 replaces that of the same models on this processor, figures to data/results/prices/metrics.json; or elsewhere, as the

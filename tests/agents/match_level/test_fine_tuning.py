@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from support.detours import ASTRAY, INTO, OUT, detour_process, detours, rules_astray, walked
+from support.pointers import beginner
 from support.taught import lessons_of, untaught
 
 from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
@@ -39,8 +40,10 @@ def test_it_learns_what_it_is_shown(policy: TaughtGuide, lesson: TokenRollouts):
 
 
 def test_the_rest_of_the_policy_stays(policy: TaughtGuide, lesson: TokenRollouts):
-    """Its settings of chains, its sizes, and what it was trained on before."""
-    tuned = fine_tuned(policy, [lesson], CONFIG, seed=0)
+    """Its settings of chains, its controller, its sizes, and what it was trained on before."""
+    controller = beginner(policy.model)
+    tuned = fine_tuned(replace(policy, controller=controller), [lesson], CONFIG, seed=0)
+    assert tuned.controller is controller
     assert tuned.chains == policy.chains
     assert tuned.trained_on == {"lessons": 7, "tuned_on": ["taught"]}
     assert tuned.model.arguments.config.encoder_width == policy.model.arguments.config.encoder_width

@@ -102,10 +102,14 @@ def test_the_controller_plays_first(taught: MatchLevelModel, ignorant: MatchLeve
 
 
 def test_a_controller_that_leads_astray_costs_its_share_alone(taught: MatchLevelModel, ignorant: MatchLevelModel):
-    """Half of the rewrites at most go to its first episode, and the others are left to a V that knows the way."""
+    """Half of the rewrites are left to a V that knows the way. Not vacuous: without a share C takes all of them."""
     graph, config = detours(PLACES), replace(ONCE, rewrites=6 * PLACES, playing=0.5)
-    found = search(taught, config, plays=plays_by(ignorant)).optimise(graph, Budget())
+    found, lost = (
+        search(taught, replace(config, playing=share), plays=plays_by(ignorant)).optimise(graph, Budget())
+        for share in (0.5, 1.0)
+    )
     assert found.best_ms == search(taught, config).optimise(graph, Budget()).best_ms < found.start_ms
+    assert lost.best_ms == lost.start_ms
 
 
 def test_what_it_found_is_a_milestone(taught: MatchLevelModel, ignorant: MatchLevelModel):

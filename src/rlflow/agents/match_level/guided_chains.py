@@ -233,7 +233,7 @@ class GuidedChains(Search):
     def _listened(self, climbing: _Climbing, start: State, greedy: State) -> State:
         """Return what an e-graph finds by the rules that V was heard to like, around where a climb by V alone ends.
 
-        Around what C found it would find less: its e-graph is full before it has left that basin.
+        What C found is left to the second e-graph, so that the two begin in different places.
         """
         config, share = self.config, climbing.with_share
         heard = round(config.listening * config.rewrites)
@@ -251,10 +251,7 @@ class GuidedChains(Search):
         return descend(climbing.work, climbed)
 
     def _played(self, climbing: _Climbing, start: State, plays: MakePlayer) -> State:
-        """Return where C's episode ends, by its most probable actions, and greedy search from there.
-
-        Episodes of drawn actions, or of its likeliest classes as tried on the graph, took more than they found.
-        """
+        """Return where C's episode ends, by its most probable actions, and greedy search from there."""
         work = climbing.work.within(climbing.work.ledger.part(self.config.playing))
         return descend(work, work.note(plays(work, start).play(None, candidates=1)))
 

@@ -87,16 +87,18 @@ class _PointerNetwork(Network):
         return self.add("Div", total, self.add("Max", self.add("ReduceSum", chosen, _FIRST), np.float32(1)))
 
     def _layers(self, layer: nn.Module, rows: str) -> str:
-        """A layer, or several one after another."""
+        """Write a layer, or several one after another. `TypeError` for one of another kind than policies have."""
         if isinstance(layer, nn.Sequential):
             for part in layer:
                 rows = self._layers(part, rows)
             return rows
         if isinstance(layer, nn.Linear):
             return self.add("Gemm", rows, *(weight.detach().numpy() for weight in layer.parameters()), transB=1)
-        return (
-            self.add("Tanh", rows) if isinstance(layer, nn.Tanh) else self.add("Mul", rows, self.add("Sigmoid", rows))
-        )
+        if isinstance(layer, nn.SiLU):
+            return self.add("Mul", rows, self.add("Sigmoid", rows))
+        if isinstance(layer, nn.Tanh):
+            return self.add("Tanh", rows)
+        raise TypeError(f"a layer of {type(layer).__name__} cannot be written")
 
     def _scaled(self, values: str, scale: float) -> str:
         return self.add("Mul", values, np.float32(scale))
