@@ -9,9 +9,9 @@ from support.small_models import FLOAT, build_model, dense_model
 from support.subnormal_models import HARMLESS, RNG, convolutions, decayed, guarded, of_type, with_data_outside
 
 from rlflow.onnx_io import load_model
+from rlflow.subnormal.flush import NEARLY, multiplied
 from rlflow.subnormal.flush import decayed as decayed_weights
-from rlflow.subnormal.flush import multiplied
-from rlflow.subnormal.numbers import subnormal
+from rlflow.subnormal.numbers import below
 from rlflow.subnormal.weights import weights_of
 
 
@@ -55,7 +55,8 @@ def test_a_product_loses_no_more_than_the_bound(numbers, seed):
     flushed = numpy_helper.to_array(multiplied(model, [found], 0.0).graph.initializer[0])
     lost = np.abs(x @ (weights.astype(np.float64) - flushed))
     assert lost.max() <= found.magnitude * np.abs(x).max()
-    assert found.magnitude == pytest.approx(np.abs(weights[subnormal(weights)].astype(np.float64)).sum(), rel=1e-12)
+    gone = weights[below(weights, NEARLY * 2.0**-126)].astype(np.float64)
+    assert found.magnitude == pytest.approx(np.abs(gone).sum(), rel=1e-12)
 
 
 def test_the_bound_of_what_a_normalisation_makes_subnormal_is_of_the_products():
@@ -72,8 +73,22 @@ def test_they_may_be_made_larger_and_are_normal_then():
     raised = multiplied(model, found, 2.0**24)
     assert not decayed_weights(raised).all
     for old, new in zip(weights_of(model), weights_of(raised), strict=True):
-        small = subnormal(old.values())
+        small = below(old.values(), NEARLY * 2.0**-126)
+        assert small.any()
         np.testing.assert_array_equal(new.values()[small], old.values()[small] * 2.0**24)
+
+
+def test_where_some_are_subnormal_those_that_are_nearly_so_go_too():
+    """2e-38 is normal, and half of it is not; the next layer's bias may hold it alone. Without a subnormal number, none
+    is looked at.
+    """
+    weights = np.array([[1e-39, 2e-38, 1e-30], [0.5, -0.25, 1.0]], np.float32)
+    (found,) = decayed_weights(product(weights)).weights
+    assert (found.numbers, found.subnormal) == (2, 1)
+    flushed = numpy_helper.to_array(multiplied(product(weights), [found], 0.0).graph.initializer[0])
+    assert flushed.tolist() == [[0.0, 0.0, weights[0, 2]], weights[1].tolist()]
+    weights[0, 0] = 0.0
+    assert not decayed_weights(product(weights)).all
 
 
 def test_an_epsilon_is_left():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlflow.subnormal.numbers import subnormal
+from rlflow.subnormal.numbers import below, subnormal
 
 TYPES = [np.float32, np.float64, ml_dtypes.bfloat16]
 
@@ -26,6 +26,13 @@ def test_a_float32_is_subnormal_below_its_smallest_normal_number(numbers):
     values = np.array(numbers, np.float32)
     expected = (values != 0) & (np.abs(values) < np.finfo(np.float32).smallest_normal)
     assert subnormal(values).tolist() == expected.tolist()
+
+
+@given(st.lists(st.floats(width=32), max_size=40), st.floats(2.0**-126, 1.0, width=32))
+def test_a_number_is_below_another_by_its_bits(numbers, limit):
+    values = np.array(numbers, np.float32)
+    assert below(values, limit).tolist() == ((values != 0) & (np.abs(values) < np.float32(limit))).tolist()
+    assert not below(values, 1e-60).any(), "which is zero in float32"
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 2**18 + 5)])

@@ -104,7 +104,7 @@ def _lines(examined: Examined, output: Path | None) -> Iterator[str]:
     """Say in a paragraph each what was found; first how much of it asks for something."""
     asking = sum(bool(finding.advice) for _, finding in examined.findings)
     what = {0: "nothing to do", 1: "one thing to do"}.get(asking, f"{asking} things to do")
-    yield f"{examined.source.name} on {examined.hardware}: {what}."
+    yield f"{examined.source.name} on {examined.hardware.partition(' / ')[0]}: {what}."
     for name, finding in examined.findings:
         effect = "" if finding.effect is None else f" Measured here: {change_words(finding.effect)}."
         advice = finding.advice and f" {finding.advice}"

@@ -45,6 +45,7 @@ from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.apart import time_batch_apart
+from rlflow.schemas.figures import Written
 from rlflow.search.factory import make_search
 
 if TYPE_CHECKING:
@@ -214,7 +215,8 @@ def _optimised(
 ) -> Optimised:
     """Decide which model is delivered, and report."""
     is_better, reason = _decision(made, request, deadline)
-    equivalence, best, written = made.equivalence, made.candidate, "optimised"
+    equivalence, best = made.equivalence, made.candidate
+    written: Written = "optimised"
     if flushed.report is not None and flushed.report.weights:
         reason = f"{flushed.report.reason}; {reason}"
     if not is_better:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
 from rlflow import schemas
 from rlflow.equivalence.report import EquivalenceReport
@@ -18,6 +18,7 @@ from rlflow.optimise.refusal import Refusal
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.verdict import Verdict
+from rlflow.schemas.figures import Written
 from rlflow.schemas.reports import OptimiseReport
 from rlflow.subnormal.flush import Decayed
 from rlflow.subnormal.trial import MARGIN
@@ -147,7 +148,8 @@ class PassesReport:
 
 @dataclass(frozen=True)
 class SubnormalReport:
-    """The weights with subnormal numbers: those set to zero, with the `error` that this makes, and `left` as they are.
+    """The weights with numbers that are subnormal or nearly so: those in which they are zero now, with the `error` that
+    this makes, and those that are `left` as they are.
 
     `latency` is that of the original and of the model without them, empty where a round of it would have taken too
     long; `run_ratio` compares a single run of each. `left_because` says why none was set to zero.
@@ -166,6 +168,11 @@ class SubnormalReport:
         return sum(each.numbers for each in self.weights)
 
     @property
+    def stay(self) -> int:
+        """Subnormal numbers that stay as they are."""
+        return sum(each.subnormal for each in self.left)
+
+    @property
     def bound(self) -> float:
         """The sum of their sizes: a sum of products loses at most so many times its largest operand."""
         return sum(each.magnitude for each in self.weights)
@@ -176,22 +183,22 @@ class SubnormalReport:
         ratio = next((change.verdict.ratio for change in self.latency.values()), self.run_ratio)
         how = "" if self.latency else " by a run of each"
         here = "" if ratio is None else f", on this processor {ratio:.2f} times as fast{how}"
+        subnormal = sum(each.subnormal for each in self.weights)
         return (
-            f"{self.numbers} subnormal numbers in {_count(self.weights, 'weight')} are zero{here}; processors of Intel "
-            "may take a hundred times as long with them"
+            f"{self.numbers} numbers in {_count(self.weights, 'weight')}, of which {subnormal} were subnormal, are zero"
+            f"{here}; processors of Intel may take a hundred times as long with them"
         )
 
     @property
     def summary(self) -> str:
         """Sentences on what was set to zero and how it was proven, and on what is left."""
-        left = sum(each.numbers for each in self.left)
         where = _count(self.left, "weight")
         if not self.weights:
             return (
-                f"Mind that {left} numbers in {where} are subnormal, with which processors of Intel may take a hundred "
-                f"times as long; they stay: {self.left_because}. `rlflow doctor` says what else helps."
+                f"Mind that {self.stay} numbers in {where} are subnormal, with which processors of Intel may take a "
+                f"hundred times as long; they stay: {self.left_because}. `rlflow doctor` says what else helps."
             )
-        others = f" In {where}, {left} more stay as they are." if left else ""
+        others = f" In {where}, {self.stay} more stay as they are." if self.left else ""
         return (
             f"Subnormal weights: a sum of products loses at most {self.bound:.1e} times its largest operand, and "
             f"outputs {self.error:.1e} of their largest value; none would lose more than the tolerance if they were "
@@ -202,7 +209,8 @@ class SubnormalReport:
         return {
             "weights": len(self.weights),
             "numbers": self.numbers,
-            "left": sum(each.numbers for each in self.left),
+            "subnormal": sum(each.subnormal for each in self.weights),
+            "left": self.stay,
             "bound": self.bound,
             "max_relative_error": self.error,
             "margin": MARGIN,
@@ -240,7 +248,7 @@ class OptimisationReport:
     input: str
     output: str | None
     method: str
-    written: Literal["optimised", "flushed", "original"]
+    written: Written
     reason: str
     nodes_before: int
     nodes_after: int

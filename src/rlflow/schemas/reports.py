@@ -217,12 +217,16 @@ class Refusal(Document):
 
 
 class Subnormals(Document):
-    """The weights of the original with subnormal numbers, which are set to zero where that changes no output."""
+    """The weights of a model with subnormal numbers: these, and those that are nearly so, are set to zero where that
+    changes no output.
+    """
 
     weights: Count
     """Weights in which numbers were set to zero."""
     numbers: Count
-    """Of those, how many."""
+    """How many."""
+    subnormal: Count
+    """Of those, how many were subnormal."""
     left: Count
     """Subnormal numbers that stay as they are."""
     bound: Error

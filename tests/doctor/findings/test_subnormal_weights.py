@@ -15,8 +15,8 @@ from rlflow.subnormal.flush import decayed
 def test_harmless_ones_are_mended(tmp_path, name):
     model = HARMLESS[name]()
     (finding,) = subnormal_weights(subject_of(model, tmp_path))
-    numbers = sum(each.numbers for each in decayed(model).weights)
-    assert f"{numbers} numbers in" in finding.found
+    numbers = sum(each.subnormal for each in decayed(model).weights)
+    assert f"{numbers} numbers are subnormal" in finding.found
     assert "Set them to zero" in finding.advice
     assert finding.effect.before_ms > 0
     assert not decayed(finding.remedy).all

@@ -12,7 +12,7 @@ from rlflow.doctor.subject import NotLookedFor
 
 def test_the_ratios_are_told_and_advice_follows_the_clock(tmp_path):
     (finding,) = threads(subject_of(dense_model(), tmp_path))
-    assert "with 1 thread " in finding.found
+    assert "1 thread is " in finding.found
     assert bool(finding.advice) == (finding.effect is not None)
     assert "intra_op_num_threads = 1" in finding.advice or not finding.advice
 

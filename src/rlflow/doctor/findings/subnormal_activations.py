@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -79,16 +80,14 @@ def _shares(file: Path, inputs: Sequence[Inputs], threads: int) -> dict[str, flo
 def _effect(subject: Subject) -> LatencyChange | None:
     """Time the model without and with the option, which no process loses again; None if there is no time for that."""
     entries: dict[str, Mapping[str, str]] = {"original": {}, "candidate": {OPTION: "1"}}
-    rounds = []
-    try:
-        for _ in range(_ROUNDS):
+    rounds: list[Round] = []
+    with suppress(ProcessTimeout):
+        while len(rounds) < _ROUNDS:
             times_ms = {
                 f"{name}{again}": _run_ms(subject, entry) for again in ("", " again") for name, entry in entries.items()
             }
             rounds.append(Round(times_ms))
-    except ProcessTimeout:
-        return None
-    return latency_change(rounds, subject.config.belief)
+    return latency_change(rounds, subject.config.belief) if rounds else None
 
 
 def _run_ms(subject: Subject, entries: Mapping[str, str]) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rlflow.doctor.finding import Finding, counted
 from rlflow.doctor.subject import NotLookedFor, Subject
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.flushing import NEEDED, NO_SUMS, proven
 from rlflow.optimise.report import LatencyChange
@@ -22,7 +23,8 @@ def subnormal_weights(subject: Subject) -> Iterator[Finding]:
     if not found.all:
         return
     subject.reference  # noqa: B018 - without it nothing is proven
-    kept, report = (), None
+    kept: tuple[Decayed, ...] = ()
+    report: EquivalenceReport | None = None
     if found.weights:
         kept, report = proven(found, subject.model, subject.file, subject.judgement, subject.config, subject.deadline)
     if report is not None:
@@ -30,7 +32,7 @@ def subnormal_weights(subject: Subject) -> Iterator[Finding]:
         file = write_mapped(flushed, subject.file.with_name("flushed.onnx"), like=subject.file)
         bound = sum(each.magnitude for each in kept)
         yield Finding(
-            found=f"{_told(kept)} subnormal: {_SLOW}. At zero, a sum of products loses at most {bound:.1e} times its "
+            found=f"{_told(kept)}: {_SLOW}. At zero, a sum of products loses at most {bound:.1e} times its "
             f"largest operand, and the outputs differ by {error_of(report):.1e} of their largest value",
             advice="Set them to zero, as `-o` does here and `rlflow optimise` by itself, and train with a weight decay "
             "that ends there.",
@@ -41,7 +43,7 @@ def subnormal_weights(subject: Subject) -> Iterator[Finding]:
     if left:
         because = NO_SUMS if all(each in found.left for each in left) else NEEDED
         yield Finding(
-            found=f"{_told(left)} subnormal: {_SLOW}. They stay as they are, since {because}",
+            found=f"{_told(left)}: {_SLOW}. They stay as they are, since {because}",
             advice="Look at where they come from: an epsilon of 1e-45 may be one of 1e-30 as well.",
         )
 
@@ -55,7 +57,7 @@ def _effect(subject: Subject, flushed: Path) -> LatencyChange | None:
 
 
 def _told(weights: tuple[Decayed, ...]) -> str:
-    numbers = sum(each.numbers for each in weights)
+    numbers, subnormal = (sum(getattr(each, name) for each in weights) for name in ("numbers", "subnormal"))
     named = ", ".join(each.name for each in weights[:3]) + (", ..." if len(weights) > 3 else "")
-    verb = "is" if numbers == 1 else "are"
-    return f"{counted(numbers, 'number')} in {counted(len(weights), 'weight')} ({named}) {verb}"
+    others = f" and {numbers - subnormal} nearly so" if numbers > subnormal else ""
+    return f"In {counted(len(weights), 'weight')} ({named}), {counted(subnormal, 'number')} are subnormal{others}"

@@ -16,11 +16,12 @@ def threads(subject: Subject) -> Iterator[Finding]:
     told, best = [], None
     for fewer in sorted({1, most // 2}):
         change = subject.compared(subject.opener(threads=most), subject.opener(threads=fewer), threads=most)
-        told.append(f"with {counted(fewer, 'thread')} {change.verdict.ratio:.2f} times as fast as with {most}")
+        verb = "is" if fewer == 1 else "are"
+        told.append(f"{counted(fewer, 'thread')} {verb} {change.verdict.ratio:.2f} times as fast as {most}")
         is_best = best is None or change.verdict.ratio > best[1].verdict.ratio
         if change.verdict.decision == "faster" and is_best:
             best = fewer, change
-    found = f"On the clock it is {', '.join(told)}"
+    found = f"On the wall clock {', '.join(told)}"
     if best is None:
         yield Finding(found)
         return
