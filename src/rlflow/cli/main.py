@@ -33,6 +33,7 @@ COMMANDS = {
     "optimise": _Entry(
         "rlflow.cli.optimise", "optimise", "Write a faster model that computes the same, checked and timed."
     ),
+    "doctor": _Entry("rlflow.cli.doctor", "doctor", "Say what makes a model slow apart from its graph, and mend it."),
     "train": _Entry("rlflow.cli.train", "train", "Fine-tune the policy of --method rlflow on models of your own."),
     "equivalence": _Entry("rlflow.cli.equivalence", "equivalence", "Compare what two models compute on drawn inputs."),
     "show": _Entry("rlflow.cli.show", "show", "Describe a model, or draw it, alone or beside its optimised form."),

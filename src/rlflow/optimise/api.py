@@ -24,6 +24,7 @@ from rlflow.onnx_io import save_model
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import DEFAULT_COST_MODEL
 from rlflow.optimise.clock import Deadline, Shares
+from rlflow.optimise.flushing import Flushed, without_subnormals
 from rlflow.optimise.gate import GateConfig, judging
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
@@ -44,6 +45,7 @@ from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.apart import time_batch_apart
+from rlflow.schemas.figures import Written
 from rlflow.search.factory import make_search
 
 if TYPE_CHECKING:
@@ -71,8 +73,8 @@ class Optimised:
     """The result of `rlflow.optimise`.
 
     `model` is what to use: the optimised model, or the original where that was not faster beyond noise or could not be
-    judged; `written` says which, and `reason` why. `latency` is empty where there was nothing to time. `result` is the
-    search's: if passes were taken before, it begins after them.
+    judged, without its subnormal weights if it had any; `written` says which, and `reason` why. `latency` is empty
+    where there was nothing to time. `result` is the search's: if passes were taken before, it begins after them.
     """
 
     model: ModelProto
@@ -90,10 +92,10 @@ class Optimised:
 
         `InputError` if the folder does not exist or may not be written.
         """
-        if self.written == "optimised":
-            save_model(self.model, path)
-        else:
+        if self.written == "original":
             self.source.save(path)
+        else:
+            save_model(self.model, path)
 
 
 @dataclass(frozen=True)
@@ -167,10 +169,12 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
                 made_without=None if _ready(factory) else made_without,
             )
             pipeline = Pipeline(phases, search.rules, dimensions)
-            made = pipeline.run_beside(judged, source.model, original, deadline, source.argument)
+            flushed = without_subnormals(phases, source.model, original, judged, deadline)
+            argument = source.argument if flushed.equivalence is None else ""
+            made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, deadline, argument)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
-    return _optimised(made, source, search, request, deadline)
+    return _optimised(made, flushed, source, search, request, deadline)
 
 
 def _without_rules(request: Request) -> Request:
@@ -207,28 +211,35 @@ def _search(factory: Any, request: Request, context: CostContext) -> _Search:
 
 
 def _optimised(
-    made: PipelineResult, source: Source, search: _Search, request: Request, deadline: Deadline
+    made: PipelineResult, flushed: Flushed, source: Source, search: _Search, request: Request, deadline: Deadline
 ) -> Optimised:
     """Decide which model is delivered, and report."""
     is_better, reason = _decision(made, request, deadline)
+    equivalence, best = made.equivalence, made.candidate
+    written: Written = "optimised"
+    if flushed.report is not None and flushed.report.weights:
+        reason = f"{flushed.report.reason}; {reason}"
+    if not is_better:
+        best, written = flushed.model, "original" if flushed.equivalence is None else "flushed"
+        equivalence = flushed.equivalence or equivalence
     report = OptimisationReport(
         input=source.name,
         output=None,
         method=search.method.name,
-        written="optimised" if is_better else "original",
+        written=written,
         reason=reason,
         latency=made.latency,
-        equivalence=made.equivalence,
+        equivalence=equivalence,
         hardware=fingerprint(request.gate.threads).key,
         budget_s=request.budget_s,
         threads=request.gate.threads,
         seed=request.gate.seed,
         draws_asked=request.gate.draws,
+        subnormals=flushed.report,
         **_figures(made, search.cost_model, search.method.rewriter.rules),
     )
     result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
-    best = made.candidate if is_better else source.model
-    return Optimised(best, result, report.written, reason, made.equivalence, made.latency, report, source)
+    return Optimised(best, result, report.written, reason, equivalence, made.latency, report, source)
 
 
 def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tuple[bool, str]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
 from rlflow import schemas
 from rlflow.equivalence.report import EquivalenceReport
@@ -18,11 +18,19 @@ from rlflow.optimise.refusal import Refusal
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.verdict import Verdict
+from rlflow.schemas.figures import Written
 from rlflow.schemas.reports import OptimiseReport
+from rlflow.subnormal.flush import Decayed
+from rlflow.subnormal.trial import MARGIN
 
 _SETTING_WORDS: dict[Setting, str] = {
     "deployed": "as deployed (ONNX Runtime's own optimisation on)",
     "as_written": "as written (ONNX Runtime's own optimisation off)",
+}
+_WRITTEN_WORDS = {
+    "optimised": "the optimised model",
+    "flushed": "the original with its subnormal weights at zero",
+    "original": "the original model",
 }
 _MOST_RULES = 5
 _MOST_REASONS = 3
@@ -139,10 +147,88 @@ class PassesReport:
 
 
 @dataclass(frozen=True)
+class SubnormalReport:
+    """The weights with numbers that are subnormal or nearly so: those in which they are zero now, with the `error` that
+    this makes, and those that are `left` as they are.
+
+    `latency` is that of the original and of the model without them, empty where a round of it would have taken too
+    long; `run_ratio` compares a single run of each. `left_because` says why none was set to zero.
+    """
+
+    weights: tuple[Decayed, ...] = ()
+    left: tuple[Decayed, ...] = ()
+    error: float | None = None
+    latency: Mapping[Setting, LatencyChange] = field(default_factory=dict)
+    run_ratio: float | None = None
+    left_because: str = ""
+
+    @property
+    def numbers(self) -> int:
+        """Numbers that were set to zero."""
+        return sum(each.numbers for each in self.weights)
+
+    @property
+    def stay(self) -> int:
+        """Subnormal numbers that stay as they are."""
+        return sum(each.subnormal for each in self.left)
+
+    @property
+    def bound(self) -> float:
+        """The sum of their sizes: a sum of products loses at most so many times its largest operand."""
+        return sum(each.magnitude for each in self.weights)
+
+    @property
+    def reason(self) -> str:
+        """The gain, as a clause."""
+        ratio = next((change.verdict.ratio for change in self.latency.values()), self.run_ratio)
+        how = "" if self.latency else " by a run of each"
+        here = "" if ratio is None else f", on this processor {ratio:.2f} times as fast{how}"
+        subnormal = sum(each.subnormal for each in self.weights)
+        return (
+            f"{self.numbers} numbers in {_count(self.weights, 'weight')}, of which {subnormal} were subnormal, are zero"
+            f"{here}; processors of Intel may take a hundred times as long with them"
+        )
+
+    @property
+    def summary(self) -> str:
+        """Sentences on what was set to zero and how it was proven, and on what is left."""
+        where = _count(self.left, "weight")
+        if not self.weights:
+            return (
+                f"Mind that {self.stay} numbers in {where} are subnormal, with which processors of Intel may take a "
+                f"hundred times as long; they stay: {self.left_because}. `rlflow doctor` says what else helps."
+            )
+        others = f" In {where}, {self.stay} more stay as they are." if self.left else ""
+        return (
+            f"Subnormal weights: a sum of products loses at most {self.bound:.1e} times its largest operand, and "
+            f"outputs {self.error:.1e} of their largest value; none would lose more than the tolerance if they were "
+            f"{MARGIN:.0e} times as large.{others}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "weights": len(self.weights),
+            "numbers": self.numbers,
+            "subnormal": sum(each.subnormal for each in self.weights),
+            "left": self.stay,
+            "bound": self.bound,
+            "max_relative_error": self.error,
+            "margin": MARGIN,
+            "latency": _latencies_json(self.latency),
+            "run_ratio": self.run_ratio,
+            "left_because": self.left_because,
+        }
+
+
+def _count(items: Sequence[Any], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+
+
+@dataclass(frozen=True)
 class OptimisationReport:
     """Everything that is said about one optimisation. `output` is None until the model is saved.
 
-    When `written` is "original", the figures "after" belong to the candidate that was turned down, and
+    Unless `written` is "optimised", the figures "after" belong to the candidate that was turned down, and
     `reason` says why. Ratios are old over new: above 1 is better. `latency` is empty where nothing was timed.
 
     `pinned` are the shapes that inputs declare where the original's are dynamic, and `pinned_for` the ids of the rules
@@ -155,13 +241,14 @@ class OptimisationReport:
     were run before, if that was asked for; the figures "before" are those before them, and the steps come after them.
     `rule_names` holds the name of each rule that the report mentions by its id, `assumptions` the ids of the rules of
     steps that make each assumption (`rlflow.rules.certificate`) of the values that the model carries. `refusals` are
-    about other candidates, which computed something else or could not be run.
+    about other candidates, which computed something else or could not be run. If there were subnormal weights, as
+    `subnormals` tells, the model without them is the one "before", but for equality.
     """
 
     input: str
     output: str | None
     method: str
-    written: Literal["optimised", "original"]
+    written: Written
     reason: str
     nodes_before: int
     nodes_after: int
@@ -192,6 +279,7 @@ class OptimisationReport:
     draws_asked: int = 0
     passes: PassesReport | None = None
     refusals: tuple[Refusal, ...] = ()
+    subnormals: SubnormalReport | None = None
 
     @property
     def improvement_percent(self) -> float:
@@ -204,7 +292,7 @@ class OptimisationReport:
         """Return the document of the type `OptimiseReport`. `RLFlowError` when a figure is not as that says."""
         document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in _PLAIN_FIELDS}
         document |= self.effort.to_json()
-        document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
+        document["latency"] = _latencies_json(self.latency)
         document["measured"] = None if self.measured is None else vars(self.measured)
         document["race"] = [vars(racer) | {"without": list(racer.without)} for racer in self.race]
         document["equivalence"] = _equivalence_json(self.equivalence)
@@ -216,6 +304,7 @@ class OptimisationReport:
         document["assumptions"] = {name: list(rules) for name, rules in self.assumptions.items()}
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
         document["refusals"] = [refusal.to_json() for refusal in self.refusals]
+        document["subnormals"] = None if self.subnormals is None else self.subnormals.to_json()
         schemas.validate(OptimiseReport, document)
         return document
 
@@ -223,7 +312,7 @@ class OptimisationReport:
         """Say in a few lines what was written and why, how much faster it is, how it was checked, what was done."""
         result = f"Wrote {self.output}" if self.output else "The result"
         lines = [
-            f"{result}: the {self.written} model ({self.reason}).",
+            f"{result}: {_WRITTEN_WORDS[self.written]} ({self.reason}).",
             *self._warnings(),
             *(self._conditions() if self.written == "optimised" else ()),
             *(_latency_words(setting, self.latency[setting]) for setting in _SETTING_WORDS if setting in self.latency),
@@ -237,6 +326,8 @@ class OptimisationReport:
         inside = (refusal for subgraph in self.subgraphs for refusal in subgraph.refusals)
         for refusal in (*self.refusals, *inside):
             yield refusal.summary
+        if self.subnormals is not None:
+            yield self.subnormals.summary
         if self.equivalence.differs_by_setting:
             yield (
                 f"Mind that {self.equivalence.own_difference} (tolerance {self.equivalence.tolerance:.1e}): a fusion "
@@ -298,7 +389,12 @@ def _shape_text(shape: tuple[Dimension, ...]) -> str:
     return "x".join("?" if dimension is None else str(dimension) for dimension in shape)
 
 
-def _latency_json(change: LatencyChange) -> dict[str, Any]:
+def _latencies_json(latency: Mapping[Setting, LatencyChange]) -> dict[str, Any]:
+    return {setting: latency_json(change) for setting, change in latency.items()}
+
+
+def latency_json(change: LatencyChange) -> dict[str, Any]:
+    """Return the change as the document type `Change` has it."""
     verdict = change.verdict
     return {
         "latency_before_ms": change.before_ms,
@@ -320,6 +416,11 @@ def _equivalence_json(report: EquivalenceReport) -> dict[str, Any]:
 
 
 def _latency_words(setting: Setting, change: LatencyChange) -> str:
+    return f"Latency {_SETTING_WORDS[setting]}: {change_words(change)}."
+
+
+def change_words(change: LatencyChange) -> str:
+    """Return both times, how they compare and how sure that is, as a clause."""
     words = {
         "faster": f"{change.verdict.ratio:.3f} times as fast",
         "slower": f"slower, {change.verdict.ratio:.3f} times as fast",
@@ -327,10 +428,8 @@ def _latency_words(setting: Setting, change: LatencyChange) -> str:
         "undecided": "no difference beyond noise",
     }
     retaken = f", {change.retaken} taken again beside a slow machine" if change.retaken else ""
-    return (
-        f"Latency {_SETTING_WORDS[setting]}: {change.before_ms:.3f} ms -> {change.after_ms:.3f} ms, "
-        f"{words[change.verdict.decision]} ({change.verdict}{retaken})."
-    )
+    decision = words[change.verdict.decision]
+    return f"{change.before_ms:.3f} ms -> {change.after_ms:.3f} ms, {decision} ({change.verdict}{retaken})"
 
 
 def _steps_words(steps: tuple[Step, ...], names: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ Invariant: a candidate that nobody has run yet runs in another process. `timed` 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -28,7 +28,7 @@ from rlflow.optimise.report import LatencyChange
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import Belief
-from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
+from rlflow.runtime.timing.latency import Opener, Round, alternating, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.runtime.timing.verdict import judge
 
@@ -132,8 +132,6 @@ def timed(
     `config.rounds` that is done, and the answer so far. The rounds `before`, of a race, count as well: where they
     decide it, none is taken.
     """
-    if before and (change := latency_change(before, config.belief, config.proof)).verdict.decision != "undecided":
-        return change
     models = {_ORIGINAL[0]: original, _ORIGINAL[1]: original, _CANDIDATE[0]: candidate, _CANDIDATE[1]: candidate}
     own_left_s = countdown(config.time_s)
     endless = latency_rounds(
@@ -145,6 +143,28 @@ def timed(
         dimensions=config.dimensions,
         left_s=lambda: min(own_left_s(), left_s()),
     )
+    return decided(endless, config, on_progress, before)
+
+
+def timed_as_opened(
+    original: Opener, candidate: Opener, threads: int, config: GateConfig, left_s: Callable[[], float]
+) -> LatencyChange:
+    """Do what `timed` does with two ways to open a model, by the clock of so many threads."""
+    openers = dict.fromkeys(_ORIGINAL, original) | dict.fromkeys(_CANDIDATE, candidate)
+    rng, runs = np.random.default_rng(config.seed), config.runs_per_round
+    rounds = alternating(openers, rng, runs_per_round=runs, threads=threads, left_s=left_s)
+    return decided((each for each in rounds), config)
+
+
+def decided(
+    endless: Generator[Round, None, None],
+    config: GateConfig,
+    on_progress: OnProgress | None = None,
+    before: Sequence[Round] = (),
+) -> LatencyChange:
+    """Take rounds, of which each names its sessions as `timed` does, until they decide or `config.rounds` are done."""
+    if before and (change := latency_change(before, config.belief, config.proof)).verdict.decision != "undecided":
+        return change
     rounds = list(before)
     with closing(endless):
         for each in islice(endless, max(config.rounds - len(before), 1)):

@@ -7,6 +7,7 @@ from rlflow.schemas import reports, rules
 
 OF_COMMANDS: Mapping[str, Any] = {
     "optimise": reports.OptimiseReport,
+    "doctor": reports.DoctorReport,
     "equivalence": reports.EquivalenceReport,
     "replay": reports.ReplayReport,
     "rules list": rules.RulesList,

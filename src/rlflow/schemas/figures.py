@@ -105,8 +105,8 @@ Interval = Annotated[tuple[float, float], Meta(description="95 % interval as a p
 Load = tuple[Error, Error]
 """Processes that ran or waited to run in the last minute, before the timing and after it; the timing is one itself."""
 
-Written = Literal["optimised", "original"]
-"""The model that is delivered."""
+Written = Literal["optimised", "flushed", "original"]
+"""The model that is delivered; flushed: the original with its subnormal weights at zero."""
 Assumption = Literal["finite", "moderate"]
 """A property of numbers that a rule's certificate rests on: that they are finite, that they are of ordinary size."""
 

@@ -216,6 +216,35 @@ class Refusal(Document):
     """The folder that shows it again."""
 
 
+class Subnormals(Document):
+    """The weights of a model with subnormal numbers: these, and those that are nearly so, are set to zero where that
+    changes no output.
+    """
+
+    weights: Count
+    """Weights in which numbers were set to zero."""
+    numbers: Count
+    """How many."""
+    subnormal: Count
+    """Of those, how many were subnormal."""
+    left: Count
+    """Subnormal numbers that stay as they are."""
+    bound: Error
+    """The sum of the sizes of all numbers that were set to zero: a sum of products loses at most so many times its
+    largest operand.
+    """
+    max_relative_error: Error | None
+    """Of the model without them against the original, both as written; null where none was set to zero."""
+    margin: Error
+    """How many times as large they may be without a difference either."""
+    latency: Latency
+    """The original beside the model without them; empty where there was no time."""
+    run_ratio: Ratio | None
+    """The same of a single run of each; null where none was set to zero."""
+    left_because: str
+    """Why none was set to zero; empty where some were."""
+
+
 class Subgraph(Document):
     """The result in a subgraph of If, Loop, Scan or SequenceMap, which is tried by itself."""
 
@@ -315,6 +344,46 @@ class OptimiseReport(Document):
     """What was tried in the subgraphs of If, Loop, Scan and SequenceMap, the innermost first, each by itself."""
     refusals: list[Refusal]
     """Candidates that were refused before the one that was delivered."""
+    subnormals: Subnormals | None
+    """Null where no weight of the original has subnormal numbers; else the model without them is the old one of
+    `latency`, `..._before` and all other figures but those of equality.
+    """
+
+
+class DoctorFinding(Document):
+    """One thing that makes a model slower or larger than it need be."""
+
+    finder: Text
+    """Its name; of a few of them there is more than one finding."""
+    found: Text
+    """A sentence on what is there."""
+    advice: str
+    """One on what to do; empty where that is nothing."""
+    latency: Change | None
+    """Of the model as it is and of what is advised; null where that is no question of time, or there was none."""
+    bytes_saved: Count
+    """What the file has less without it."""
+    is_mended: bool
+    """The model that is written is without it."""
+
+
+class DoctorReport(Document):
+    """What makes a model slower or larger than it need be, apart from its graph."""
+
+    rlflow_version: Text
+    input: Text
+    """Path as given."""
+    output: Text | None
+    """Path as given; null where nothing was to be written."""
+    findings: list[DoctorFinding]
+    not_looked_for: dict[str, Text]
+    """By finder, why it could not look."""
+    budget_s: Error
+    hardware: Text
+    """Name of the processor."""
+    threads: Cases
+    """Of a session, unless a finding says otherwise."""
+    seed: Seed
 
 
 class ReplayStep(Document):
