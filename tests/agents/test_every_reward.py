@@ -25,7 +25,7 @@ from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.agents.match_level.match_level_process import MatchLevelProcess
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.scores import real_return
+from rlflow.agents.scores import episode_return
 from rlflow.agents.token_collection import collect_tokens
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import SubstitutionEnv
@@ -195,7 +195,7 @@ def test_a_controller_learns_by_it_in_the_dream_and_earns_its_closed_form_on_the
     expected = closed_form(kind, graphs)
     assert total == pytest.approx(expected, abs=1e-9)
     assert abs(closed_form("incremental", graphs)) > 1e-3, "the episode changes the price"
-    tried = real_return(process, training.controller, HORIZON, earned_by(kind))
+    tried = episode_return(process, training.controller, HORIZON, earned_by(kind))
     assert tried.score_percent == pytest.approx(expected, abs=1e-9)
     assert tried.rewrites >= len(graphs) - 2
 

@@ -25,7 +25,7 @@ def mean_return(env: VecEnv, act: Callable[[Any], np.ndarray]) -> float:
     return float(returns.mean())
 
 
-def real_return(process: Process[Any, Any], controller: Controller, max_steps: int, reward: Reward) -> Trial:
+def episode_return(process: Process[Any, Any], controller: Controller, max_steps: int, reward: Reward) -> Trial:
     """The return, in percent, of one episode of the controller's most probable actions, with its rewrites.
 
     A choice that there is not is to terminate, as for a player of episodes.

@@ -52,5 +52,5 @@ class RewardConfig:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it takes a clock."""
+        """True if it takes a clock."""
         return self.of_step.quantity == "latency"

@@ -10,7 +10,7 @@ from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
-from rlflow.agents.scores import real_return
+from rlflow.agents.scores import episode_return
 from rlflow.agents.selection import Trial
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
@@ -37,7 +37,7 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
 
     def real_episode(controller: Controller) -> Trial:
         process = search_of(controller).process_on(graph)
-        return real_return(process, controller, config.max_steps, earned)
+        return episode_return(process, controller, config.max_steps, earned)
 
     whole = [episode for episode in rollouts.episodes if episode.cost[0] == ORIGINAL_PERCENT]
     return ControllerTrainer(
