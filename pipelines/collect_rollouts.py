@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from experiment.documents.collect_rollouts import CollectRollouts
-from experiment.formulations.episodes import OnEpisode
+from experiment.formulations.episodes import OnEpisode, timed_by
 from experiment.formulations.rollouts import rollouts_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_rollouts, write_summary
@@ -27,6 +27,8 @@ def play(stage: Stage, share: Share) -> None:
     cost_model = cost_model_of(stage.settings["cost"])
     if isinstance(cost_model, MeasuredCost):
         raise InputError("no two workers measure the same prices: choose cost=predicted, or one worker")
+    if timed_by(stage.settings) is not None:
+        raise InputError("workers beside each other disturb what is timed: choose a computed reward, or one worker")
     stage.each_graph(partial(_play, cost_model=cost_model, share=share))
 
 
@@ -55,7 +57,7 @@ def _collect(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None
 
 @contextmanager
 def _watched(stage: Stage) -> Iterator[OnEpisode]:
-    """Yield what is to be told of each episode: its number, its return, and the improvement at its end, in percent."""
+    """Yield what is to be told of each episode: its number, what it has saved, and the improvement at its end."""
     episodes = stage.settings["rollouts"]["episodes"]
     with stage.progress(f"{stage.graph}, episodes") as on_progress:
 

@@ -10,6 +10,7 @@ from rlflow import zoo
 from rlflow.agents.collection import Collection, CollectionConfig, collect
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
+from rlflow.environments.end_to_end import EndToEnd
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
@@ -21,11 +22,9 @@ from rlflow.trajectory.replay import replay
 CONFIG = CollectionConfig(episodes=6, terminate_probability=0.1)
 
 
-def new_env(reward: RewardConfig | None = None) -> SubstitutionEnv:
+def new_env() -> SubstitutionEnv:
     graph = from_onnx(zoo.build("tiny_merge"))
-    return SubstitutionEnv(
-        graph, library.load(), AnalyticCost(), config=EnvironmentConfig(max_steps=8), reward_config=reward
-    )
+    return SubstitutionEnv(graph, library.load(), AnalyticCost(), config=EnvironmentConfig(max_steps=8))
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +54,30 @@ def test_rewards_add_up_to_the_improvement(collected: Collection):
         assert episode.reward.sum() == pytest.approx(100.0 - episode.cost[-1], abs=1e-3)
 
 
-def test_rollouts_by_a_measured_reward_differ_in_nothing_else(collected: Collection):
+def test_memory_adds_up_to_what_is_left_of_it(collected: Collection):
+    """Not vacuous: rewrites change the memory accesses, and otherwise than the price."""
+    graph, rewriter, cost_model = from_onnx(zoo.build("tiny_merge")), Rewriter(library.load().rules), AnalyticCost()
+    before = cost_model.cost(graph).bytes_moved
+    for episode, trajectory in zip(collected.episodes, collected.trajectories, strict=True):
+        *_, last = replay(graph, trajectory, rewriter)
+        saved_percent = 100.0 * (before - cost_model.cost(last).bytes_moved) / before
+        assert episode.memory_saved.sum() == pytest.approx(saved_percent, abs=1e-3)
+    found = np.concatenate([[e.memory_saved, e.reward] for e in collected.episodes], axis=1)
+    assert not np.allclose(*found)
+
+
+def test_timed_rollouts_differ_in_nothing_else(collected: Collection):
     """The random agent meets the same graphs, of which the last of each episode is timed, once."""
-    env = new_env(RewardConfig("end_to_end", every=None, rounds=5, runs_per_round=1))
-    measured = collect(env, replace(CONFIG, episodes=2), seed=3)
+    timed = EndToEnd(RewardConfig("end_to_end", every=None, rounds=5, runs_per_round=1))
+    measured = collect(new_env(), replace(CONFIG, episodes=2), seed=3, timed=timed)
     for episode, by_price in zip(measured.episodes, collected.episodes, strict=False):
-        assert np.array_equal(episode.action, by_price.action)
-        assert np.array_equal(episode.cost, by_price.cost)
-        assert not episode.reward[:-1].any()
+        for name in vars(episode).keys() - {"graph_index", "latency_saved"}:
+            assert np.array_equal(getattr(episode, name), getattr(by_price, name))
+        assert np.isnan(by_price.latency_saved).all()
+        assert np.isnan(episode.latency_saved).tolist() == [True] * (episode.num_steps - 1) + [False]
     ends = {structural_hash(from_onnx(zoo.build("tiny_merge")))}
     ends |= {list(measured.places)[episode.graph_index[-1]] for episode in measured.episodes}
-    assert env.reward.figures()["measurements"] == len(ends) - 1 > 0
+    assert timed.figures()["measurements"] == len(ends) - 1 > 0
 
 
 def test_trajectories_replay_to_the_graphs_of_the_episodes(collected: Collection):

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from rlflow.environments.reward_config import KINDS, RewardConfig
+from rlflow.environments.reward_config import RewardConfig
 from rlflow.errors import InputError
+from rlflow.step_reward import KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,12 +8,13 @@ import pytest
 
 from rlflow import zoo
 from rlflow.cost.base import Cost
-from rlflow.environments.reward_config import KINDS, RewardConfig
+from rlflow.environments.reward_config import RewardConfig
 from rlflow.environments.rewards import reward_of
 from rlflow.environments.transition import Transition
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
+from rlflow.step_reward import KINDS
 
 GRAPH = from_onnx(zoo.build("tiny_chain"))
 COMPUTED = [kind for kind in KINDS if kind != "end_to_end"]

@@ -64,7 +64,7 @@ def test_two_workers_collect_what_one_does(root: Path, repository: Path, tmp_pat
     [
         (["workers=2", "worker=1", "formulation=graph_level"], "choose world_model=match_level, or one worker"),
         (["workers=2", "worker=1", "cost=fused"], "no two workers measure"),
-        (["reward=end_to_end"], "reward=end_to_end cannot be used with world_model=match_level"),
+        (["workers=2", "worker=1", "reward=end_to_end"], "workers beside each other disturb what is timed"),
     ],
 )
 def test_what_cannot_be_shared_or_measured_is_refused(

@@ -243,7 +243,18 @@ def test_a_section_gives_every_setting_of_its_dataclass(section: str, kind: type
 
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option.startswith("reward=")])
 def test_every_reward_is_one_that_the_environment_knows(option: str):
-    assert RewardConfig(**settings_of_option(option)).kind == option.removeprefix("reward=")
+    """An option has the name of its reward, or that of `weighted` with its weights."""
+    assert option.removeprefix("reward=").startswith(RewardConfig(**settings_of_option(option)).kind)
+
+
+def test_figure_5_has_an_option_for_each_of_its_rewards():
+    """R1 to R5, as the study of the paper has them, and as each file says."""
+    study: Any = OmegaConf.load(CONF / "study" / "paper.yaml")
+    options = ["weighted", "runtime", "weighted_memory", "weighted_evenly", "incremental"]
+    for number, option in enumerate(options, start=1):
+        assert f"R{number} of the paper's Figure 5" in (CONF / "reward" / f"{option}.yaml").read_text()
+        said = OmegaConf.to_container(study.rewards.rewards[f"R{number}"])
+        assert RewardConfig(**settings_of_option(f"reward={option}")) == RewardConfig(**said)
 
 
 @pytest.mark.parametrize("option", ["cost=fused", "cost=as_written"])

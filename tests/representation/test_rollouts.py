@@ -29,6 +29,8 @@ def episode(steps: int, rng: np.random.Generator) -> Episode:
         terminated=np.arange(steps) == steps - 1,
         counts=rng.integers(0, 5, (steps + 1, 2)),
         cost=rng.uniform(50, 100, steps + 1).astype(np.float32),
+        memory_saved=rng.normal(size=steps).astype(np.float32),
+        latency_saved=np.full(steps, np.nan, np.float32),
     )
 
 

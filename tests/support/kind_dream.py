@@ -37,7 +37,8 @@ class KindDream(DreamEnv):
 
     def start_states(self, index: Tensor) -> States:
         """The start states at index (B,)."""
-        return {"pays": self.pays[index], "left": torch.ones(len(index), KINDS)}
+        cost = torch.full((len(index),), 100.0)
+        return {"pays": self.pays[index], "left": torch.ones(len(index), KINDS), "cost": cost}
 
     def is_valid(self, states: States, action: Tensor) -> Tensor:
         """Whether the class has a match left; terminate is always valid."""
@@ -47,8 +48,9 @@ class KindDream(DreamEnv):
     def imagine(self, states: States, action: Tensor) -> tuple[States, Tensor, Tensor]:
         """Take the classes."""
         taken = torch.nn.functional.one_hot(action, KINDS + 1)[:, :KINDS]
-        reward = (taken * states["pays"]).sum(dim=1)
-        return {"pays": states["pays"], "left": states["left"] * (1 - taken)}, reward, action == KINDS
+        saved = (taken * states["pays"]).sum(dim=1)
+        after = {"pays": states["pays"], "left": states["left"] * (1 - taken), "cost": states["cost"] - saved}
+        return after, saved, action == KINDS
 
     def observe(self, states: States) -> np.ndarray:
         """Embeddings (what it pays, 1), logit and saving 0, the logarithm of 1 + the count, and no nearness."""

@@ -44,7 +44,8 @@ class SlotDream(DreamEnv):
 
     def start_states(self, index: Tensor) -> States:
         """The start states at index (B,)."""
-        return {"value": self.values[index][..., None], "filled": self.filled[index]}
+        cost = torch.full((len(index),), 100.0)
+        return {"value": self.values[index][..., None], "filled": self.filled[index], "cost": cost}
 
     def is_valid(self, states: States, action: Tensor) -> Tensor:
         """Whether the slot is filled; terminate always is."""
@@ -55,13 +56,13 @@ class SlotDream(DreamEnv):
         """Take the slots."""
         taken = torch.nn.functional.one_hot(action, SLOTS + 1)[:, :SLOTS]
         noise = self.noise * torch.randn(len(action), generator=self.generator)
-        reward = (taken * states["value"].squeeze(-1)).sum(dim=-1) + noise
-        following = {"value": states["value"], "filled": states["filled"] * (1 - taken)}
-        return following, reward, action == SLOTS
+        saved = (taken * states["value"].squeeze(-1)).sum(dim=-1) + noise
+        filled = states["filled"] * (1 - taken)
+        return {"value": states["value"], "filled": filled, "cost": states["cost"] - saved}, saved, action == SLOTS
 
     def observe(self, states: States) -> dict[str, np.ndarray]:
         """All slots."""
-        return {name: rows.numpy() for name, rows in states.items()}
+        return {name: states[name].numpy() for name in ("value", "filled")}
 
 
 class SlotPolicy(MaskableMultiInputActorCriticPolicy):

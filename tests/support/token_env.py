@@ -156,6 +156,8 @@ def collect(env: TokenEnv, agent: RandomAgent, episodes: int, max_steps: int, se
                 terminated=np.array([rule == env.action_space.terminate for rule, _ in actions]),
                 counts=np.stack(counts),
                 cost=np.array(cost, dtype=np.float32),
+                memory_saved=np.full(len(actions), np.nan, np.float32),
+                latency_saved=np.full(len(actions), np.nan, np.float32),
             )
         )
     return Rollouts(

@@ -28,7 +28,7 @@ from studies.paper.dreamt import DreamtCell
 from studies.paper.frameworks import FrameworksCell
 from studies.paper.latency import LatencyCell
 from studies.paper.model_free import ModelFreeCell
-from studies.paper.pooled import GraphLevelCell
+from studies.paper.pooled import Control, GraphLevelCell
 from studies.paper.rows import Cell
 from studies.paper.searched import SearchCell
 from studies.paper.walks import WalkCell
@@ -73,24 +73,23 @@ def graphs(study: Study, part: Any) -> Entries:
 
 
 def agents(study: Study, part: Any) -> Entries:
-    """The searches, the model-free agent, and the agent that dreams; all seeds of one before all of the next."""
-    subjects = study.named(part["graphs"])
+    """The searches, the model-free agent, and those that dream; all seeds of one before all of the next."""
+    subjects, smaller = study.named(part["graphs"]), _smaller(study, part["graphs"])
     for name, subject in subjects.items():
         yield from _searches(study, part, name, subject)
     for seed, (name, subject) in itertools.product(part["seeds"], subjects.items()):
         yield (name, "rlflow", seed), _dreamt(study, part["dreamt"], subject, seed)
         reward = read_config(RewardConfig, {"kind": "incremental"})
         yield (name, "model-free", seed), _model_free(part["model_free"], subject, "model-free", seed, reward)
+        yield (name, "graph_level", seed), _pooled(study, part, subject, smaller[name], seed)
 
 
 def temperatures(study: Study, part: Any) -> Entries:
     """Scores in the dream and in reality, of one world model of either formulation at all temperatures."""
-    smaller = study.subjects(
-        {f"{graph}_smaller": study.option_of("graph", graph) | _smaller(study, graph) for graph in part["graphs"]}
-    )
+    smaller = _smaller(study, part["graphs"])
     for seed, (name, subject) in itertools.product(part["seeds"], study.named(part["graphs"]).items()):
         yield (name, "temperatures", seed), _dreamt(study, part["dreamt"], subject, seed)
-        yield (name, "pooled", seed), _pooled(part, subject, smaller[f"{name}_smaller"], seed)
+        yield (name, "pooled", seed), _pooled(study, part, subject, smaller[name], seed)
 
 
 def rewards(study: Study, part: Any) -> Entries:
@@ -168,13 +167,17 @@ PARTS: dict[str, Callable[[Study, Any], Entries]] = {
 
 def _searches(study: Study, part: Any, name: str, subject: Subject) -> Entries:
     """The searches of a part on one graph; none of them draws, so one seed says all."""
-    for label, said in part["searches"].items():
-        search = study.option_of("search", said["search"])
-        budget = Budget(part["search_s"], said["expansions"])
-        yield (
-            (name, label, study.settings["seed"]),
-            SearchCell(subject, label, search["method"], search["options"], budget),
-        )
+    for label, search in _budgeted(study, part["searches"], part["search_s"]).items():
+        yield (name, label, study.settings["seed"]), SearchCell(subject, label, *search)
+
+
+def _budgeted(study: Study, searches: Any, search_s: float | None) -> dict[str, Control]:
+    """Searches by name, each an option of conf/search with a budget."""
+    found = {label: (study.option_of("search", said["search"]), said["expansions"]) for label, said in searches.items()}
+    return {
+        label: (search["method"], search["options"], Budget(search_s, expansions))
+        for label, (search, expansions) in found.items()
+    }
 
 
 def _dreamt(study: Study, changed: Any, subject: Subject, seed: int) -> DreamtCell:
@@ -193,27 +196,33 @@ def _dreamt(study: Study, changed: Any, subject: Subject, seed: int) -> DreamtCe
     )
 
 
-def _smaller(study: Study, graph: str) -> dict[str, Any]:
-    """The settings of the graph on which rules are chosen for another."""
-    section = study.option_of("graph", graph)
-    return {"settings": section["settings"] | section.get("selection", {})}
+def _smaller(study: Study, graphs: list[str]) -> dict[str, Subject]:
+    """The graphs on which rules are chosen for others, by the names of these."""
+    sections = {graph: study.option_of("graph", graph) for graph in graphs}
+    changed = {
+        f"{graph}_smaller": section | {"settings": section["settings"] | section.get("selection", {})}
+        for graph, section in sections.items()
+    }
+    return dict(zip(graphs, study.subjects(changed).values(), strict=True))
 
 
-def _pooled(part: Any, subject: Subject, smaller: Subject, seed: int) -> GraphLevelCell:
-    """The paper's own formulation, by the experiment's settings for it."""
+def _pooled(study: Study, part: Any, subject: Subject, smaller: Subject, seed: int) -> GraphLevelCell:
+    """The paper's own formulation, by the experiment's settings for it and what is changed of them."""
     settings: Any = OmegaConf.to_container(compose("config", ["world_model=graph_level"]), resolve=True)
+    changed = part["graph_level"]
     return GraphLevelCell(
         subject=subject,
         smaller=smaller,
         seed=seed,
         selection=SelectionConfig(**settings["rules"]["selection"]),
-        environment=read_config(EnvironmentConfig, settings["environment"]),
-        collection=read_config(CollectionConfig, settings["rollouts"] | part["graph_level"]["rollouts"]),
-        world_model=read_config(GraphLevelModelConfig, settings["world_model"] | part["graph_level"]["world_model"]),
-        dream=read_config(GraphLevelDreamConfig, settings["controller"]["dream"] | part["graph_level"]["dream"]),
-        ppo=read_config(ControllerConfig, settings["controller"]["ppo"] | part["graph_level"]["ppo"]),
-        temperatures=tuple(part["dreamt"]["temperatures"]),
-        sweep_share=part["dreamt"]["sweep_share"],
+        environment=read_config(EnvironmentConfig, settings["environment"] | changed["environment"]),
+        collection=read_config(CollectionConfig, settings["rollouts"] | changed["rollouts"]),
+        world_model=read_config(GraphLevelModelConfig, settings["world_model"] | changed["world_model"]),
+        dream=read_config(GraphLevelDreamConfig, settings["controller"]["dream"] | changed["dream"]),
+        ppo=read_config(ControllerConfig, settings["controller"]["ppo"] | changed["ppo"]),
+        temperatures=tuple(changed["temperatures"]),
+        sweep_share=changed["sweep_share"],
+        controls=_budgeted(study, changed["controls"], part.get("search_s")),
     )
 
 

@@ -21,9 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from rlflow.agents.episode_shards import played_once
-from rlflow.agents.random_agent import RandomAgent, play
+from rlflow.agents.random_agent import RandomAgent, Stepped, play
 from rlflow.atomic_file import written_whole
+from rlflow.environments.end_to_end import EndToEnd, latency_saved
 from rlflow.environments.substitution_env import SubstitutionEnv, SubstitutionState
+from rlflow.environments.transition import Transition
 from rlflow.errors import InputError
 from rlflow.kept import Kept, fingerprint
 from rlflow.representation.graph_arrays import GraphArrays
@@ -112,19 +114,21 @@ def collect(
     config: CollectionConfig,
     *,
     seed: int,
+    timed: EndToEnd | None = None,
     checkpoint: Path | None = None,
     on_episode: Callable[[int, Episode], None] | None = None,
 ) -> Collection:
     """Play episodes one after another, until there are enough of them or the time is over.
 
-    checkpoint: a folder; episodes that lie there already are not played again, unless seed, settings, rules or
-    vocabulary were others. on_episode(number, episode) after each that is played.
+    timed: times the graphs on the way, so that the rollouts tell of latency, too. checkpoint: a folder; episodes that
+    lie there already are not played again, unless seed, settings, rules or vocabulary were others. on_episode(number,
+    episode) after each that is played.
     """
     agent = RandomAgent(env.actions, config.terminate_probability, config.concentration)
     collection = Collection()
 
     def one(number: int) -> Collection:
-        return _played(env, agent, collection, np.random.default_rng([seed, number]))
+        return _played(env, agent, collection, timed, np.random.default_rng([seed, number]))
 
     def told(number: int, part: Collection) -> None:
         if on_episode is not None:
@@ -133,7 +137,7 @@ def collect(
     shards = None
     if checkpoint is not None:
         settings = replace(config, episodes=0, time_limit_s=None)
-        run = fingerprint(seed, settings, env.library.hash, env.actions, env.vocabulary)
+        run = fingerprint(seed, settings, env.library.hash, env.actions, env.vocabulary, timed and timed.config)
         shards = Kept(checkpoint / run, partial(Collection.save, env=env), partial(Collection.load, env=env))
     numbers = _in_time(range(config.episodes), config.time_limit_s)
     for part in played_once(numbers, shards, one, told):
@@ -151,20 +155,27 @@ def _in_time(numbers: Iterable[int], time_limit_s: float | None) -> Iterator[int
         yield number
 
 
-def _played(env: SubstitutionEnv, agent: RandomAgent, known: GraphBank, rng: np.random.Generator) -> Collection:
+def _played(
+    env: SubstitutionEnv, agent: RandomAgent, known: GraphBank, timed: EndToEnd | None, rng: np.random.Generator
+) -> Collection:
     """Play one episode; the arrays of graphs that are known are taken from there."""
     part = Collection()
+    visited = list[SubstitutionState]()
 
     def observe() -> tuple[int, np.ndarray, float]:
         state = env.state
         return part.place(state.hash, partial(_arrays, state, known)), state.counts, state.percent
 
-    def step(action: tuple[int, int]) -> tuple[float, bool, bool]:
-        _, reward, terminated, truncated, _ = env.step(action)
+    def step(action: tuple[int, int]) -> Stepped:
+        _, _, terminated, truncated, _ = env.step(action)
         part.matches_beyond_limit += env.state.beyond
-        return reward, terminated, truncated
+        visited.append(env.state)
+        taken = Transition(visited, terminated or truncated)
+        change = taken.change
+        return Stepped(change.saved, terminated, truncated, change.memory_saved, latency_saved(timed, taken))
 
     env.reset(seed=int(rng.integers(2**31)))
+    visited.append(env.state)
     weights = agent.draw_rule_weights(rng)
     part.episodes.append(play(agent, weights, observe, step, rng))
     part.trajectories.append(env.trajectory())

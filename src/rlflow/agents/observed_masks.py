@@ -12,22 +12,29 @@ The invariant: the log-probability of an action is the same when it is sampled a
 probability ratio is exactly 1 before the first update.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
-from sb3_contrib.common.maskable.distributions import MaskableDistribution
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
-from torch import Tensor, nn
+from torch import Tensor
 
 
-class ObservedMaskDistribution(MaskableDistribution):
+class ObservedMaskDistribution(ABC):
     """The distribution over actions of a batch, with the masks already in it."""
 
     @abstractmethod
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw one action per row."""
+
+    @abstractmethod
+    def mode(self) -> Tensor:
+        """The likeliest action of each row."""
+
+    @abstractmethod
+    def log_prob(self, actions: Tensor) -> Tensor:
+        """Log-probability (B,) of actions; -inf for an invalid one."""
 
     @abstractmethod
     def entropy(self) -> Tensor:
@@ -37,26 +44,14 @@ class ObservedMaskDistribution(MaskableDistribution):
         """Entropy (B,) in nats, for PPO's bonus: exact, or right on average over actions that were drawn."""
         return self.entropy()
 
+    def get_actions(self, deterministic: bool = False) -> Tensor:
+        """The likeliest action of each row, or a drawn one."""
+        return self.mode() if deterministic else self.sample()
+
     def apply_masking(self, masks: Any) -> None:
         """Refused: the observation carries the mask; learn with use_masking=False."""
         if masks is not None:
             raise NotImplementedError("the policy reads its masks from the observation: use_masking=False")
-
-    def proba_distribution_net(self, *args: Any, **kwargs: Any) -> nn.Module:
-        """Refused: the policy owns its heads."""
-        raise NotImplementedError
-
-    def proba_distribution(self, *args: Any, **kwargs: Any) -> "ObservedMaskDistribution":
-        """Refused: the distribution is built with its parameters."""
-        raise NotImplementedError
-
-    def actions_from_params(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Refused: the distribution is built with its parameters."""
-        raise NotImplementedError
-
-    def log_prob_from_params(self, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Refused: the distribution is built with its parameters."""
-        raise NotImplementedError
 
 
 class ObservedMaskPolicy(MaskableActorCriticPolicy):
@@ -95,7 +90,9 @@ class ObservedMaskPolicy(MaskableActorCriticPolicy):
         distribution, values = self.distribution_and_values(obs)
         return values, distribution.log_prob(actions), distribution.entropy_at(actions)
 
-    def get_distribution(self, obs: Any, action_masks: Any = None) -> ObservedMaskDistribution:
+    def get_distribution(  # type: ignore[override]
+        self, obs: Any, action_masks: Any = None
+    ) -> ObservedMaskDistribution:
         """The policy at obs."""
         distribution = self.distribution(obs)
         distribution.apply_masking(action_masks)

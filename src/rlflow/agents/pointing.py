@@ -14,6 +14,7 @@ may act where it has more choices than in its training.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -24,12 +25,11 @@ from rlflow.nn.masking import masked_entropy, masked_log_softmax, perturbed, rul
 from rlflow.nn.mlp import mlp
 
 
+@dataclass(frozen=True, eq=False)
 class PointerDistribution(ObservedMaskDistribution):
     """The distribution over K choices and terminate: log_probability (B, K + 1), -inf where masked."""
 
-    def __init__(self, log_probability: Tensor) -> None:
-        super().__init__()
-        self.log_probability = log_probability
+    log_probability: Tensor
 
     @classmethod
     def of(cls, choices: Tensor, terminate: Tensor, present: Tensor) -> PointerDistribution:

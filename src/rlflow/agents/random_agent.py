@@ -1,7 +1,9 @@
 """The random agent, whose episodes the world model is fitted on."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,33 +59,38 @@ Observed = tuple[int, np.ndarray, float]
 """The place of the graph among those of the rollouts, the matches of each rule (R,), and the cost in percent."""
 
 
+class Stepped(NamedTuple):
+    """The outcome of an action, as `Episode` has it: what it earned, the ends, and what it saved beside, if known."""
+
+    reward: float
+    terminated: bool
+    truncated: bool
+    memory_saved: float = math.nan
+    latency_saved: float = math.nan
+
+
 def play(
     agent: RandomAgent,
     rule_weights: np.ndarray,
     observe: Callable[[], Observed],
-    step: Callable[[tuple[int, int]], tuple[float, bool, bool]],
+    step: Callable[[tuple[int, int]], Stepped],
     rng: np.random.Generator,
 ) -> Episode:
-    """Play an episode from where its environment stands, and write it down.
-
-    step(action): takes it, and returns the reward and if the episode was terminated or truncated by it.
-    """
-    observed, actions, rewards, ends = [observe()], list[tuple[int, int]](), list[float](), list[bool]()
-    ended = False
-    while not ended:
+    """Play an episode from where its environment stands, and write it down. step(action): takes it."""
+    observed, actions, taken = [observe()], list[tuple[int, int]](), list[Stepped]()
+    while not (taken and (taken[-1].terminated or taken[-1].truncated)):
         action = agent.act(observed[-1][1], rule_weights, rng)
-        reward, terminated, truncated = step(action)
-        ended = terminated or truncated
+        taken.append(step(action))
         actions.append(action)
-        rewards.append(reward)
-        ends.append(terminated)
         observed.append(observe())
     graph_index, counts, cost = zip(*observed, strict=True)
     return Episode(
         graph_index=np.array(graph_index, dtype=np.int64),
         action=np.array(actions, dtype=np.int64),
-        reward=np.array(rewards, dtype=np.float32),
-        terminated=np.array(ends, dtype=np.bool_),
+        reward=np.array([one.reward for one in taken], dtype=np.float32),
+        terminated=np.array([one.terminated for one in taken], dtype=np.bool_),
         counts=np.array(counts, dtype=np.int64),
         cost=np.array(cost, dtype=np.float32),
+        memory_saved=np.array([one.memory_saved for one in taken], dtype=np.float32),
+        latency_saved=np.array([one.latency_saved for one in taken], dtype=np.float32),
     )

@@ -29,9 +29,9 @@ P = TypeVar("P", bound=Process[Any, int])
 class RealEpisodes(BatchEnv, Generic[P]):
     """B episodes from the start of a process; action k is the k-th choice, the last action terminates.
 
-    An episode ends by that, and is truncated at `max_steps`; its info has `TimeLimit.truncated`, `terminal_observation`
-    and `final_graph`. An invalid action earns `reward.config.invalid` and changes nothing. The reward is by price,
-    unless another is given.
+    An episode ends by that, and is truncated at `max_steps`, which is an end like another where the reward is paid at
+    the end alone; its info has `TimeLimit.truncated`, `terminal_observation` and `final_graph`. An invalid action earns
+    `reward.config.invalid` and changes nothing. The reward is by price, unless another is given.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class RealEpisodes(BatchEnv, Generic[P]):
             if outcome.ended:
                 infos[place] = {
                     "terminal_observation": self.process.observe(episode.state),
-                    "TimeLimit.truncated": outcome.truncated,
+                    "TimeLimit.truncated": outcome.truncated and not self.reward.config.of_step.at_end,
                     "final_graph": episode.state.graph,
                 }
                 self._episodes[place] = self._next(place)

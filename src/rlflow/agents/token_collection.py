@@ -26,6 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rlflow.agents.episode_shards import played_once
+from rlflow.environments.end_to_end import EndToEnd, latency_saved
+from rlflow.environments.transition import Transition
 from rlflow.kept import Kept, fingerprint
 from rlflow.processes.token_process import MatchLevelState, TokenProcess
 from rlflow.representation import token_archive
@@ -117,14 +119,16 @@ def collect_tokens(
     seed: int,
     library_hash: str,
     expert: Expert | None = None,
+    timed: EndToEnd | None = None,
     numbers: Sequence[int] | None = None,
     checkpoint: Path | None = None,
     on_episode: Callable[[int, TokenEpisode], None] | None = None,
 ) -> Collected:
     """Collect `config.episodes` episodes, or those of them that have these numbers.
 
-    expert: episodes begin on its way as on greedy's, and it leads half of them. checkpoint: a folder; episodes that lie
-    there already are not played again, by any process, unless seed, settings, expert, rules or vocabulary were others.
+    expert: episodes begin on its way as on greedy's, and it leads half of them. timed: times the graphs on the way, so
+    that the rollouts tell of latency, too. checkpoint: a folder; episodes that lie there already are not played again,
+    by any process, unless seed, settings, expert, rules or vocabulary were others.
     on_episode(number, episode) after each that is played.
     """
     nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash)
@@ -135,7 +139,7 @@ def collect_tokens(
         nonlocal visited
         started, rewrites, bank = time.perf_counter(), process.rewrites, TokenBank()
         visited = visited or [list(way) for way in _ways(process, expert, config.expert_steps)]
-        episode = _episode(process, bank, visited, leaders, config, np.random.default_rng([seed, number]))
+        episode = _episode(process, bank, visited, leaders, config, np.random.default_rng([seed, number]), timed)
         rollouts = replace(nothing, tokens=tuple(bank.tokens), rule_of=tuple(bank.rule_of), episodes=(episode,))
         return Collected(rollouts, process.rewrites - rewrites, time.perf_counter() - started)
 
@@ -146,7 +150,9 @@ def collect_tokens(
     shards = None
     if checkpoint is not None:
         of_rules = (graph, library_hash, process.vocabulary)
-        run = fingerprint(seed, replace(config, episodes=0), expert and expert.digest, *of_rules)
+        run = fingerprint(
+            seed, replace(config, episodes=0), expert and expert.digest, timed and timed.config, *of_rules
+        )
         shards = Kept(checkpoint / run, Collected.save, Collected.load)
     asked = range(config.episodes) if numbers is None else numbers
     return put_together([Collected(nothing, 0, 0.0), *played_once(asked, shards, one, told)])
@@ -166,6 +172,7 @@ def _episode(
     leaders: Sequence[Prefer],
     config: TokenCollectionConfig,
     rng: np.random.Generator,
+    timed: EndToEnd | None,
 ) -> TokenEpisode:
     where, way = rng.random(), ways[int(rng.integers(len(ways)))]
     if where < config.from_start:
@@ -175,21 +182,41 @@ def _episode(
     else:
         start = way[-1]
     choose = _mixed(config, leaders[int(rng.integers(len(leaders)))], float(rng.choice(config.led)))
-    return play(process, bank, start, choose, config.steps, rng)
+    return play(process, bank, start, choose, config.steps, rng, timed)
 
 
 def play(
-    process: TokenProcess, bank: TokenBank, start: MatchLevelState, choose: Choose, steps: int, rng: np.random.Generator
+    process: TokenProcess,
+    bank: TokenBank,
+    start: MatchLevelState,
+    choose: Choose,
+    steps: int,
+    rng: np.random.Generator,
+    timed: EndToEnd | None = None,
 ) -> TokenEpisode:
     """Play one episode of at most `steps` choices, which ends early where there is no match."""
-    state, states, taken = start, [state_of(start, bank)], list[TokenStep]()
+    visited, states, taken = [start], [state_of(start, bank)], list[TokenStep]()
     near = np.full(len(start.classes.tokens), FAR_AWAY, dtype=np.int8)
-    while len(taken) < steps and len(state.classes.tokens):
-        state, step, _ = process.step(state, choose(state, near, rng))
-        states.append(state_of(state, bank))
+    while len(taken) < steps and len(visited[-1].classes.tokens):
+        after, step, _ = process.step(visited[-1], choose(visited[-1], near, rng))
+        visited.append(after)
+        states.append(state_of(after, bank))
         near = nearness_after(states[-2].token, step, states[-1].token)
-        taken.append(step)
+        ended = len(taken) + 1 == steps or not len(after.classes.tokens)
+        taken.append(_with_savings_beside(step, process, visited, ended, timed))
     return TokenEpisode(0, process.unit_percent, tuple(states), tuple(taken), terminated=False)
+
+
+def _with_savings_beside(
+    step: TokenStep, process: TokenProcess, visited: Sequence[MatchLevelState], ended: bool, timed: EndToEnd | None
+) -> TokenStep:
+    """Write down what a step saved beside the price, in percent of the original graph's.
+
+    A latency is measured against the episode's beginning, and counts as much less as that costs less.
+    """
+    memory_saved = Transition([process.origin, *visited[-2:]], ended).change.memory_saved
+    latency = latency_saved(timed, Transition(visited, ended)) * visited[0].percent / 100.0
+    return replace(step, memory_saved=memory_saved, latency_saved=latency)
 
 
 def state_of(state: MatchLevelState, bank: TokenBank) -> TokenState:

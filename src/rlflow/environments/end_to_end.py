@@ -13,6 +13,7 @@ counts follows from the states and from what is remembered, so that episodes sid
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
@@ -42,6 +43,12 @@ def exported_saving(start: Graph, graph: Graph, config: RewardConfig) -> Saving:
     )
 
 
+def latency_saved(timed: EndToEnd | None, transition: Transition) -> float:
+    """The change of the saving that counts, as rollouts have it: NaN after a step that is not measured."""
+    measured = None if timed is None else timed.measured(transition)
+    return math.nan if measured is None else measured
+
+
 class EndToEnd:
     """The measured reward of one environment, and all that was measured for it."""
 
@@ -53,8 +60,13 @@ class EndToEnd:
 
     def __call__(self, transition: Transition) -> float:
         """The change of the saving that counts, if this step is measured; `config.between` if it is not."""
+        measured = self.measured(transition)
+        return self.config.between if measured is None else measured
+
+    def measured(self, transition: Transition) -> float | None:
+        """The change of the saving that counts since it was last measured; None if this step is not."""
         if not (transition.ended or self._is_measured(transition.step)):
-            return self.config.between
+            return None
 
         before = self._counting(transition.states[:-1])
         after = self._saving(transition.states[0], transition.states[-1])

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from rlflow.errors import InputError
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.savings import LEAST_ROUNDS
-
-KINDS = ("incremental", "runtime", "weighted", "terminal", "end_to_end")
+from rlflow.step_reward import StepReward
 
 
 @dataclass(frozen=True)
 class RewardConfig:
-    """The reward by name, one of `KINDS`.
+    """The reward by name, one of `step_reward.KINDS`.
 
     alpha and beta weigh runtime and memory accesses in `weighted`. The others belong to `end_to_end`: a measurement at
     each `every`-th step and at the end, at the end alone for None; the reward `between`; and how graphs are timed, by
@@ -33,8 +32,7 @@ class RewardConfig:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InputError(f"unknown reward {self.kind!r}: choose one of {', '.join(KINDS)}")
+        StepReward(self.kind)  # which refuses a name that it does not know
         if self.every is not None and self.every < 1:
             raise InputError(f"reward.every is {self.every}: measure every 1 or more steps, or null, at the end alone")
         if not math.isfinite(self.between):
@@ -46,3 +44,13 @@ class RewardConfig:
         for name in ("runs_per_round", "threads"):
             if getattr(self, name) < 1:
                 raise InputError(f"reward.{name} is {getattr(self, name)}: choose 1 or more")
+
+    @property
+    def of_step(self) -> StepReward:
+        """The reward as a function of what a step changes."""
+        return StepReward(self.kind, self.alpha, self.beta)
+
+    @property
+    def is_measured(self) -> bool:
+        """True if it takes a clock."""
+        return self.of_step.quantity == "latency"

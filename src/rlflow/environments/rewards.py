@@ -1,15 +1,14 @@
-"""The reward of one step, in percent of the episode's start (docs/spaces.md).
+"""The reward of one step on a real graph, in percent of the episode's start (docs/spaces.md).
 
     reward = reward_of(RewardConfig("incremental"))               for the life of an environment
     reward(Transition([start, *states, state], ended=False))
 
-Most rewards are computed: pure functions of costs. `end_to_end` times graphs instead, remembers what it has timed, and
-tells in its `figures` what that took.
+Most rewards are computed: pure functions of costs (`step_reward`). `end_to_end` times graphs instead, remembers what it
+has timed, and tells in its `figures` what that took.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -53,7 +52,7 @@ class _Computed:
     config: RewardConfig
 
     def __call__(self, transition: Transition) -> float:
-        return _FUNCTIONS[self.config.kind](transition, self.config)
+        return float(self.config.of_step(transition.change))
 
     def figures(self) -> dict[str, float]:
         return {}
@@ -63,36 +62,3 @@ class _Computed:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """There is nothing to go on from."""
-
-
-def _saved_percent(before: float, after: float, start: float) -> float:
-    return 100.0 * (before - after) / start if start else 0.0
-
-
-def incremental(t: Transition, config: RewardConfig) -> float:
-    """RT(t-1) - RT(t) (equation 2): an episode's rewards add up to its total improvement."""
-    return _saved_percent(t.before.runtime_ms, t.after.runtime_ms, t.start.runtime_ms)
-
-
-def runtime(t: Transition, config: RewardConfig) -> float:
-    """-RT(t) (R2 of Figure 5)."""
-    return -100.0 * t.after.runtime_ms / t.start.runtime_ms if t.start.runtime_ms else 0.0
-
-
-def weighted(t: Transition, config: RewardConfig) -> float:
-    """alpha dRT + beta dM (equation 3), where M are the memory accesses."""
-    memory = _saved_percent(t.before.bytes_moved, t.after.bytes_moved, t.start.bytes_moved)
-    return config.alpha * incremental(t, config) + config.beta * memory
-
-
-def terminal(t: Transition, config: RewardConfig) -> float:
-    """0 until the end, then the total improvement."""
-    return _saved_percent(t.start.runtime_ms, t.after.runtime_ms, t.start.runtime_ms) if t.ended else 0.0
-
-
-_FUNCTIONS: Mapping[str, Callable[[Transition, RewardConfig], float]] = {
-    "incremental": incremental,
-    "runtime": runtime,
-    "weighted": weighted,
-    "terminal": terminal,
-}

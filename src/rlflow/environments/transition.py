@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlflow.cost.base import Cost
 from rlflow.processes.process import ProcessState
+from rlflow.step_reward import StepChange
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,17 @@ class Transition:
         return len(self.states) - 1
 
     @property
-    def start(self) -> Cost:
-        return self.states[0].cost
+    def change(self) -> StepChange:
+        """The change of prices and memory accesses, in percent of the start's; where that is 0, nothing changes."""
+        start, before, after = (self.states[place].cost for place in (0, -2, -1))
+        return StepChange(
+            saved=_percent(before.runtime_ms - after.runtime_ms, start.runtime_ms),
+            cost=_percent(after.runtime_ms, start.runtime_ms),
+            improvement=_percent(start.runtime_ms - after.runtime_ms, start.runtime_ms),
+            ended=self.ended,
+            memory_saved=_percent(before.bytes_moved - after.bytes_moved, start.bytes_moved),
+        )
 
-    @property
-    def before(self) -> Cost:
-        return self.states[-2].cost
 
-    @property
-    def after(self) -> Cost:
-        return self.states[-1].cost
+def _percent(part: float, whole: float) -> float:
+    return 100.0 * part / whole if whole else 0.0

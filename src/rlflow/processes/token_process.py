@@ -134,8 +134,8 @@ class TokenProcess:
         self.evaluator = evaluator or Evaluator(rewriter, cost_model)
         self._tokeniser = Tokeniser(rewriter, cost_model, vocabulary)
         self.profile = PriceProfile.of(graph, self._tokeniser.cost_model)
-        self._graph = graph
-        self.start_ms = self.evaluator.confirmed_ms(graph)
+        self.origin = ProcessState(graph, self.evaluator)
+        self.start_ms = self.origin.runtime_ms
         if not self.start_ms > 0:
             raise InputError("nothing can be saved of a graph whose price is 0: choose another cost model")
 
@@ -161,7 +161,7 @@ class TokenProcess:
 
     def start(self) -> MatchLevelState:
         """The state before any rewrite."""
-        return self.at(self._graph)
+        return self.at(self.origin.graph)
 
     def at(self, graph: Graph) -> MatchLevelState:
         """The state of a graph that rewriting has led to."""

@@ -24,6 +24,9 @@ from rlflow.representation.vocabulary import Vocabulary
 
 FORMAT_VERSION = 2
 
+_WHERE_KNOWN = ("memory_saved", "latency_saved")
+"""Arrays that are stored if any of their numbers is known."""
+
 
 @dataclass(frozen=True)
 class Episode:
@@ -32,7 +35,9 @@ class Episode:
     graph_index: (T+1,) int64 into `Rollouts.graphs`. action: (T, 2) int64 (rule, location), terminate is (R,
     0). reward: (T,) float32. terminated: (T,) bool, true where the agent chose terminate; reaching the
     horizon is not termination. counts: (T+1, R) int64 matches per rule, at most L. cost: (T+1,) float32,
-    runtime in percent of the start's.
+    runtime in percent of the start's. memory_saved: (T,) float32, of the memory accesses, in percent of the start's;
+    NaN where nobody has looked. latency_saved: (T,) float32, of the latency, likewise, since it was measured before;
+    NaN where it was not measured after the step.
     """
 
     graph_index: Annotated[np.ndarray, Along("steps", extra=1)]
@@ -41,12 +46,14 @@ class Episode:
     terminated: Annotated[np.ndarray, Along("steps")]
     counts: Annotated[np.ndarray, Along("steps", extra=1)]
     cost: Annotated[np.ndarray, Along("steps", extra=1)]
+    memory_saved: Annotated[np.ndarray, Along("steps")]
+    latency_saved: Annotated[np.ndarray, Along("steps")]
 
     def __post_init__(self) -> None:
         steps = len(self.reward)
         states = {"graph_index": self.graph_index, "counts": self.counts, "cost": self.cost}
         wrong = [name for name, array in states.items() if len(array) != steps + 1]
-        wrong += [name for name in ("action", "terminated") if len(getattr(self, name)) != steps]
+        wrong += [name for name in ("action", "terminated", *_WHERE_KNOWN) if len(getattr(self, name)) != steps]
         if wrong:
             raise InputError(f"episode of {steps} steps: {', '.join(wrong)} of the wrong length")
         if self.terminated[:-1].any():
@@ -127,7 +134,9 @@ class Rollouts:
         """Write `rollouts.json` and `rollouts.npz`; equal rollouts give equal bytes."""
         graphs = pack(GraphArrays, self.graphs)
         narrow = {name: graphs[name].astype(np.int32) for name in ("op", "edges")}  # a graph has fewer than 2**31 nodes
-        arrays = {**graphs, **narrow, **pack(Episode, self.episodes)}
+        episodes = pack(Episode, self.episodes)
+        unknown = {name for name in _WHERE_KNOWN if np.isnan(episodes[name]).all()}
+        arrays = {**graphs, **narrow, **{name: array for name, array in episodes.items() if name not in unknown}}
         with written_whole(folder / "rollouts.npz") as draft:
             np.savez_compressed(draft, **arrays)  # type: ignore[arg-type]
         description = {
@@ -151,6 +160,7 @@ class Rollouts:
                 raise InputError(f"rollouts: {folder} has another format version; run collect_rollouts again")
             with (folder / "rollouts.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 packed = dict(arrays)
+            packed = dict.fromkeys(_WHERE_KNOWN, np.full(len(packed["reward"]), np.nan, np.float32)) | packed
             graphs, episodes = tuple(unpack(GraphArrays, packed)), tuple(unpack(Episode, packed))
         except InputError:
             raise

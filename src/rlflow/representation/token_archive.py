@@ -36,7 +36,10 @@ _ARRAYS = {
     "step": ("chosen", "taken", "reward", "kinds", "turns", "births", "distance", "gone", "turned", "born"),
     "label": ("kinds", "taken", "gain"),
 }
-"""The arrays of the file in their order, but for the last, the rule of each token."""
+"""The arrays of the file in their order, but for those that follow, and the last, the rule of each token."""
+
+_WHERE_KNOWN = ("step/memory_saved", "step/latency_saved")
+"""Numbers that are stored if any is known."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ def save(rollouts: TokenRollouts, folder: Path) -> None:
     """Write `token_rollouts.npz` and `token_rollouts.json`; equal rollouts give equal bytes."""
     rules, packed = sorted(set(rollouts.rule_of)), _packed(rollouts)
     arrays = {name: packed[name] for table, names in _ARRAYS.items() for name in (f"{table}/{of}" for of in names)}
+    arrays |= {name: packed[name] for name in _WHERE_KNOWN if not np.isnan(packed[name]).all()}
     arrays["token/rule"] = np.searchsorted(rules, rollouts.rule_of) if rules else np.zeros(0, np.int64)
     with written_whole(folder / "token_rollouts.npz") as draft:
         np.savez_compressed(draft, **{name: _narrow(array) for name, array in arrays.items()})  # type: ignore[arg-type]
@@ -82,6 +86,7 @@ def _read(folder: Path) -> TokenRollouts:
         raise InputError(f"token rollouts: {folder} has another format version; run collect_rollouts again")
     with (folder / "token_rollouts.npz").open("rb") as file, np.load(file, allow_pickle=False) as stored:
         packed = dict(stored)
+    packed = dict.fromkeys(_WHERE_KNOWN, np.full(len(packed["step/chosen"]), np.nan)) | packed
     sizes = _sizes(packed)
     if sizes != {name: description[name] for name in sizes}:
         raise InputError(f"token rollouts: the files of {folder} do not belong together; run collect_rollouts")

@@ -13,6 +13,7 @@ The invariant: rollouts that load are whole. Every index, number and length is c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -71,11 +72,13 @@ class TokenStep:
     """Rewrites and what became of the matches; places are those of classes in the state before and the one after.
 
     - `chosen`: the place of the class; `taken`: how many of its matches were rewritten, one after another; `reward` of
-      all of them, in percent of the episode's start.
+      all of them, what they saved of the price, in percent of the episode's start.
     - `distance` (K,) int8: from the matches that were taken to the nearest one of each class.
     - `gone` (K,) int64: matches of each class that are no more, beside those that were taken.
     - `turned` (C, 3) int64: place before, place after and number of matches that look different now.
     - `born` (B, 2) int64: place after and number of the matches that were not there before.
+    - `memory_saved`: of the memory accesses, in percent of the start's; NaN if nobody has looked. `latency_saved`: of
+      the latency, likewise, since it was measured before; NaN if it was not measured after this step.
     """
 
     chosen: int
@@ -85,6 +88,8 @@ class TokenStep:
     gone: Annotated[np.ndarray, Along("kinds")]
     turned: Annotated[np.ndarray, Along("turns")]
     born: Annotated[np.ndarray, Along("births")]
+    memory_saved: float = math.nan
+    latency_saved: float = math.nan
 
     def is_whole(self, before: TokenState) -> bool:
         """Return whether no match of its class was left to take."""

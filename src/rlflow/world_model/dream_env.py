@@ -12,7 +12,7 @@ The invariant: nothing here can reach a real graph (docs/decisions.md, 8), and e
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,24 @@ from gymnasium import spaces
 from torch import Tensor
 
 from rlflow.errors import InputError
+from rlflow.step_reward import INCREMENTAL, StepChange, StepReward
 from rlflow.world_model.batch_env import BatchEnv
 
 INVALID_ACTION_REWARD = -100.0  # the real environment's (docs/decisions.md, 11)
 
 States = dict[str, Tensor]  # one row for each dream
 Observation = np.ndarray | dict[str, np.ndarray]
+Beside = Callable[[States, Tensor], Tensor]
+"""Tells (B,) what actions save in states, in percent, of the quantity that a reward counts beside the price."""
 
 
 class DreamEnv(BatchEnv):
     """B dreams side by side, stepped together in torch.
 
-    Rewards are in percent. An episode ends by terminate (or where the world model predicts it), and is truncated at
-    `max_steps` with `TimeLimit.truncated` and `terminal_observation` in its info. An invalid action costs 100 and
-    changes nothing.
+    Rewards are in percent, and those of a step on a real graph (`step_reward`), by what the world model says of it. An
+    episode ends by terminate (or where the world model predicts it), and is truncated at `max_steps` with
+    `TimeLimit.truncated` and `terminal_observation` in its info; where the reward is paid at the end alone, that is an
+    end like another. An invalid action costs 100 and changes nothing.
 
     A subclass gives `start_states`, `is_valid`, `imagine` and `observe`, which keep nothing: the present states are
     `states`, and all noise is drawn from `generator`. Its own `__init__` calls this one last, since that draws the
@@ -52,8 +56,10 @@ class DreamEnv(BatchEnv):
         num_envs: int,
         max_steps: int,
         seed: int,
+        reward: StepReward = INCREMENTAL,
+        beside: Beside | None = None,
     ) -> None:
-        """terminate: the action that ends an episode, always valid.
+        """terminate: the action that ends an episode, always valid. beside: what `reward.quantity` asks for.
 
         initial (S,) bool: an episode of the rollouts began in that start state; a dream begins in one of those with
         probability `initial_fraction`, else in any of the S.
@@ -62,8 +68,9 @@ class DreamEnv(BatchEnv):
             raise InputError("dream: no start state; give rollouts with at least one step")
         super().__init__(num_envs, observation_space, action_space)
         self.terminate, self.initial_fraction, self.max_steps = terminate, initial_fraction, max_steps
+        self.reward, self._beside = reward, beside
         self.generator = torch.Generator().manual_seed(seed)
-        self.steps = torch.zeros(num_envs, dtype=torch.int64)
+        self.steps, self.improvement = torch.zeros(num_envs, dtype=torch.int64), torch.zeros(num_envs)
         self._num_starts, self._initial = len(initial), torch.nonzero(initial).squeeze(-1)
         self.states = self.start_states(self._draw())
 
@@ -77,7 +84,7 @@ class DreamEnv(BatchEnv):
 
     @abstractmethod
     def imagine(self, states: States, action: Tensor) -> tuple[States, Tensor, Tensor]:
-        """Next states, rewards (B,) in percent and ends (B,) bool, for valid actions."""
+        """Next states, savings (B,) in percent and ends (B,) bool, for valid actions. States have a `cost` (B,)."""
 
     @abstractmethod
     def observe(self, states: States) -> Observation:
@@ -87,6 +94,7 @@ class DreamEnv(BatchEnv):
         """Begin all dreams anew; returns their observations."""
         self.states = self.start_states(self._draw())
         self.steps.zero_()
+        self.improvement = torch.zeros(self.num_envs)
         return self.observe(self.states)
 
     @torch.no_grad()
@@ -95,14 +103,20 @@ class DreamEnv(BatchEnv):
         # An invalid action is imagined as terminate, then undone: no model is ever asked about what cannot be done.
         action = torch.from_numpy(self._actions)
         valid = self.is_valid(self.states, action)
-        following, reward, terminated = self.imagine(self.states, _where(valid, action, self.terminate))
+        action = _where(valid, action, self.terminate)
+        beside = torch.full((self.num_envs,), torch.nan) if self._beside is None else self._beside(self.states, action)
+        following, saved, terminated = self.imagine(self.states, action)
         invalid = torch.nonzero(~valid).squeeze(-1)
         self.states = with_rows(following, invalid, _rows(self.states, invalid))
-        reward = torch.where(valid, reward, INVALID_ACTION_REWARD)
 
         self.steps += 1
+        self.improvement = self.improvement + torch.where(valid, saved, 0.0)
         terminated = terminated & valid
         done = terminated | (self.steps >= self.max_steps)
+        change = StepChange(
+            saved, self.states["cost"], self.improvement, done, memory_saved=beside, latency_saved=beside
+        )
+        reward = torch.where(valid, self.reward(change), INVALID_ACTION_REWARD)
 
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         ended = torch.nonzero(done).squeeze(-1)
@@ -111,21 +125,23 @@ class DreamEnv(BatchEnv):
             for place, index in enumerate(ended.tolist()):
                 infos[index] = {
                     "terminal_observation": _row(last, place),
-                    "TimeLimit.truncated": not bool(terminated[index]),
+                    "TimeLimit.truncated": not (bool(terminated[index]) or self.reward.at_end),
                 }
             self.states = with_rows(self.states, ended, self.start_states(self._draw()[ended]))
             self.steps[ended] = 0
+            self.improvement[ended] = 0.0
 
         return self.observe(self.states), reward.numpy(), done.numpy(), infos
 
     def state_dict(self) -> dict[str, Tensor]:
         """All that a dream carries from step to step."""
-        return {**self.states, "steps": self.steps, "generator": self.generator.get_state()}
+        carried = {"steps": self.steps, "improvement": self.improvement, "generator": self.generator.get_state()}
+        return {**self.states, **carried}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Go on from what `state_dict` returned."""
         self.states = {name: state[name] for name in self.states}
-        self.steps = state["steps"].clone()
+        self.steps, self.improvement = state["steps"].clone(), state["improvement"].clone()
         self.generator.set_state(state["generator"])
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:

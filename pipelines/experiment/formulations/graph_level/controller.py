@@ -12,9 +12,11 @@ from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
-from rlflow.agents.policy_search import judge_on
+from rlflow.agents.scores import episode_return
+from rlflow.agents.selection import Trial
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
+from rlflow.environments.rewards import RewardConfig, reward_of
 from rlflow.representation.rollouts import Rollouts
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.settings import read_config
@@ -31,14 +33,21 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
     """
     settings, graph = stage.settings["controller"], graph_of(stage.settings["graph"])
     model, rollouts = _model(stage), Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
-    player = alone(_search_of(stage, cost_model, model))
+    config, search_of = read_config(GraphLevelDreamConfig, settings["dream"]), _search_of(stage, cost_model, model)
+    reward = RewardConfig(**stage.settings["reward"])
+    earned = reward_of(reward)
+
+    def real_episode(controller: Controller) -> Trial:
+        process = search_of(controller).process_on(graph)
+        return episode_return(process, controller, config.max_steps, earned)
+
     whole = [episode for episode in rollouts.episodes if episode.cost[0] == ORIGINAL_PERCENT]
     return ControllerTrainer(
-        dream=GraphLevelDream.of(model, rollouts, read_config(GraphLevelDreamConfig, settings["dream"])),
+        dream=GraphLevelDream.of(model, rollouts, config, reward.of_step),
         config=read_config(ControllerConfig, settings["ppo"]),
         graph=graph,
-        player=player,
-        real_episode=judge_on(graph, player),
+        player=alone(search_of),
+        real_episode=real_episode,
         random_percents=[100.0 - episode.cost.min() for episode in whole],
         save=Controller.save,
     )

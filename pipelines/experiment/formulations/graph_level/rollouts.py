@@ -8,10 +8,10 @@ from tracking.factories import agent_rules, graph_of
 from tracking.share import Share
 from tracking.stage import Stage
 
-from experiment.formulations.episodes import OnEpisode, improvements
+from experiment.formulations.episodes import OnEpisode, improvements, timed_by
 from rlflow.agents.collection import Collection, CollectionConfig, collect
 from rlflow.cost.base import CostModel
-from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
+from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.representation.rollouts import Episode
 from rlflow.trajectory import record
@@ -27,8 +27,8 @@ def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[st
         agent_rules(stage.input("data/rules"), stage.graph),
         cost_model,
         config=EnvironmentConfig(**settings["environment"]),
-        reward_config=RewardConfig(**settings["reward"]),
     )
+    timed = timed_by(settings)
 
     def told(number: int, episode: Episode) -> None:
         stopwatch.tick()
@@ -38,11 +38,13 @@ def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[st
         env,
         CollectionConfig(**settings["rollouts"]),
         seed=stage.seed,
+        timed=timed,
         checkpoint=stage.checkpoint / "episodes",
         on_episode=told,
     )
     collection.save(stage.output(f"data/rollouts/{stage.graph}"), env)
-    return _figures(collection, env) | env.reward.figures() | {"wall_time_s": stopwatch.tick()}
+    measured = {} if timed is None else timed.figures()
+    return _figures(collection, env) | measured | {"wall_time_s": stopwatch.tick()}
 
 
 def play(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> None:

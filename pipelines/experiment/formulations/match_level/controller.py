@@ -20,6 +20,7 @@ from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.agents.selection import Trial
 from rlflow.cost.base import CostModel
+from rlflow.environments.rewards import RewardConfig, reward_of
 from rlflow.processes.token_process import TokenProcess
 from rlflow.representation import token_archive
 from rlflow.rules import library
@@ -37,15 +38,17 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
     settings, graph = stage.settings["controller"], graph_of(stage.settings["graph"])
     world = FittedWorld.load(stage.input(f"data/world_models/{stage.graph}"))
     rollouts = token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
-    dream = world.dream(rollouts, read_config(MatchLevelDreamConfig, settings["dream"]))
+    reward = RewardConfig(**stage.settings["reward"])
+    dream = world.dream(rollouts, read_config(MatchLevelDreamConfig, settings["dream"]), reward.of_step)
     config, rules = _config(settings), _rules(stage)
 
     search_of = _search_of(stage, cost_model, world.model, rules)
     random_percents = search_of(dream.untrained(_random(config), seed=stage.seed)).drawn(graph, RANDOM_EPISODES)
     process = TokenProcess(graph, Rewriter(rules.rules), cost_model, world.model.arguments.vocabulary)
+    earned = reward_of(reward)
 
     def real_episode(controller: MatchLevelController) -> Trial:
-        return real_return(process, world.model, controller, dream.config.max_steps)
+        return real_return(process, world.model, controller, dream.config.max_steps, earned)
 
     known = pretrained(stage.settings)
 

@@ -7,12 +7,12 @@ from tracking.factories import graph_of
 from tracking.share import Share
 from tracking.stage import Stage
 
-from experiment.formulations.episodes import OnEpisode, improvements
+from experiment.formulations.episodes import OnEpisode, improvements, timed_by
 from experiment.formulations.match_level.pretrained import pretrained
 from rlflow.agents.match_level.match_level_process import expert_of
 from rlflow.agents.token_collection import Collected, TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
-from rlflow.errors import InputError
+from rlflow.environments.end_to_end import EndToEnd
 from rlflow.processes.token_process import TokenProcess
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
@@ -23,13 +23,15 @@ from rlflow.trajectory.state_graph import Visit, Way
 
 
 def write(stage: Stage, cost_model: CostModel, on_episode: OnEpisode) -> dict[str, Any]:
-    found = _collected(stage, cost_model, on_episode, Share())
+    timed = timed_by(stage.settings)
+    found = _collected(stage, cost_model, on_episode, Share(), timed)
     token_archive.save(found.rollouts, stage.output(f"data/rollouts/{stage.graph}"))
-    return _figures(found.rollouts) | {"evaluations": found.rewrites, "wall_time_s": found.seconds}
+    figures = _figures(found.rollouts) | {"evaluations": found.rewrites, "wall_time_s": found.seconds}
+    return figures | ({} if timed is None else timed.figures())
 
 
 def play(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> None:
-    _collected(stage, cost_model, on_episode, share)
+    _collected(stage, cost_model, on_episode, share, None)
 
 
 def ways(stage: Stage) -> Iterable[Way]:
@@ -41,17 +43,10 @@ def ways(stage: Stage) -> Iterable[Way]:
         yield [first, *(visit._replace(rule=rollouts.rule_of[t], rewrites=step.taken) for visit, t, step in steps)]
 
 
-def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share) -> Collected:
-    """A share of the episodes on one graph; those that are among the checkpoints are not played again.
-
-    `InputError` for any reward but `incremental`.
-    """
-    if (reward := stage.settings["reward"]["kind"]) != "incremental":
-        raise InputError(
-            f"reward={reward} cannot be used with world_model=match_level: its rollouts say of every match what it "
-            "saves by price, and far fewer could be timed; choose world_model=graph_level with this reward, or compare "
-            "rewards of a model-free agent on tokens by `make study NAME=reward_study`"
-        )
+def _collected(
+    stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share: Share, timed: EndToEnd | None
+) -> Collected:
+    """A share of the episodes on one graph; those that are among the checkpoints are not played again."""
     config = read_config(TokenCollectionConfig, stage.settings["rollouts"])
     rules, known = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage.settings)
     model = None if known is None else known.model
@@ -68,6 +63,7 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
         seed=stage.seed,
         library_hash=rules.hash,
         expert=None if model is None else expert_of(model),
+        timed=timed,
         numbers=share.of(config.episodes),
         checkpoint=stage.checkpoint / "episodes",
         on_episode=told,

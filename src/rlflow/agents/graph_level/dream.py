@@ -12,9 +12,11 @@ from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.agents.graph_level.factored_policy import FactoredPolicy
 from rlflow.agents.maskable_ppo import train_policy
 from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.graph_level.dream_env import GraphLevelDreamEnv, Starts, visited_states
+from rlflow.step_reward import INCREMENTAL, StepReward
+from rlflow.world_model.graph_level.dream_env import GraphLevelDreamEnv, Starts, read_off, visited_states
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
 from rlflow.world_model.graph_level.model import GraphLevelModel
+from rlflow.world_model.readout import Readout
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,24 @@ class GraphLevelDream(Dream[Controller]):
     model: GraphLevelModel
     starts: Starts
     config: GraphLevelDreamConfig
+    reward: StepReward = INCREMENTAL
+    readout: Readout | None = None
 
     @classmethod
-    def of(cls, model: GraphLevelModel, rollouts: Rollouts, config: GraphLevelDreamConfig) -> GraphLevelDream:
-        """Return the dream that begins in the states of rollouts."""
-        return cls(model, visited_states(model, rollouts), config)
+    def of(
+        cls,
+        model: GraphLevelModel,
+        rollouts: Rollouts,
+        config: GraphLevelDreamConfig,
+        reward: StepReward = INCREMENTAL,
+    ) -> GraphLevelDream:
+        """Return the dream that begins in the states of rollouts, and pays this reward.
+
+        `InputError` where they do not tell of what it counts.
+        """
+        starts, quantity = visited_states(model, rollouts), reward.quantity
+        readout = None if quantity is None else read_off(model, rollouts, starts, quantity)
+        return cls(model, starts, config, reward, readout)
 
     def from_start(self) -> GraphLevelDream:
         """Return the same dream, where all begin where an episode of the rollouts did."""
@@ -36,7 +51,8 @@ class GraphLevelDream(Dream[Controller]):
 
     def env(self, *, seed: int) -> GraphLevelDreamEnv:
         """Return the dream as a batch of environments."""
-        return GraphLevelDreamEnv(self.model, self.starts, self.config, seed=seed)
+        known = (self.model, self.starts, self.config)
+        return GraphLevelDreamEnv(*known, seed=seed, reward=self.reward, readout=self.readout)
 
     def untrained(self, config: ControllerConfig, *, seed: int) -> Controller:
         """Return a controller over the world model's rules."""

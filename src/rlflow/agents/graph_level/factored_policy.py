@@ -5,6 +5,7 @@ size rules x locations is ever computed or stored: docs/decisions.md, 7, says wh
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from rlflow.nn.mlp import mlp
 from rlflow.world_model.graph_level.latent_state import ObservationLayout
 
 
+@dataclass(frozen=True, eq=False)
 class FactoredDistribution(ObservedMaskDistribution):
     """The distribution p(rule) p(location | rule) of a batch, with the masks already in it.
 
@@ -24,10 +26,8 @@ class FactoredDistribution(ObservedMaskDistribution):
     beyond the rule's matches; computed for the rules asked for, never for all R x L.
     """
 
-    def __init__(self, rule_log_probability: Tensor, location_log_probability: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.rule_log_probability = rule_log_probability
-        self.location_log_probability = location_log_probability
+    rule_log_probability: Tensor
+    location_log_probability: Callable[[Tensor], Tensor]
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw one action per row, (B, 2)."""

@@ -20,8 +20,10 @@ import numpy as np
 from rlflow.agents.graph_level.controller import Controller
 from rlflow.agents.player import Player
 from rlflow.agents.policy_search import WorldModelSearch
+from rlflow.cost.evaluator import Evaluator
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionProcess, SubstitutionState
 from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
 from rlflow.method import State, Workspace
 from rlflow.processes.process import Process
 from rlflow.representation.action_space import Locations
@@ -77,12 +79,16 @@ class GraphLevelSearch(WorldModelSearch):
 
     def player(self, work: Workspace, state: State) -> Player[Any, Any]:
         """`InputError` if controller and world model were trained on different rules."""
+        process = self.process_on(state.graph, work.evaluator)
+        return Player(work, state, process, self.controller, self.environment.max_steps)
+
+    def process_on(self, graph: Graph, evaluator: Evaluator | None = None) -> GraphLevelProcess:
+        """Return the process of episodes from a graph. `InputError` as of `player`."""
         known = self.world_model.arguments
         if self.controller.arguments.rule_ids != known.rule_ids:
             raise InputError("the controller and the world model were trained on different rules: train them together")
-        parts = (state.graph, work.rewriter, self.cost_model, self.environment, known.vocabulary, work.evaluator)
-        process = GraphLevelProcess(SubstitutionProcess(*parts), self.world_model, self._alignment)
-        return Player(work, state, process, self.controller, self.environment.max_steps)
+        parts = (graph, self.rewriter, self.cost_model, self.environment, known.vocabulary, evaluator)
+        return GraphLevelProcess(SubstitutionProcess(*parts), self.world_model, self._alignment)
 
     @cached_property
     def _alignment(self) -> RuleAlignment:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rlflow.agents.match_level.dream import MatchLevelDream
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
+from rlflow.step_reward import INCREMENTAL, StepReward
 from rlflow.world_model.epochs import OnEpoch
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.match_level.delta_bank import DeltaBank
@@ -54,9 +55,11 @@ class FittedWorld:
         """Read what `save` wrote. `InputError` if the folder holds no such files."""
         return cls(MatchLevelModel.load(folder), DeltaBank.load(folder))
 
-    def dream(self, rollouts: TokenRollouts, config: MatchLevelDreamConfig) -> MatchLevelDream:
-        """Return the dream that begins in the states of rollouts."""
-        return MatchLevelDream.of(self.model, self.births, rollouts, config)
+    def dream(
+        self, rollouts: TokenRollouts, config: MatchLevelDreamConfig, reward: StepReward = INCREMENTAL
+    ) -> MatchLevelDream:
+        """Return the dream that begins in the states of rollouts, and pays this reward."""
+        return MatchLevelDream.of(self.model, self.births, rollouts, config, reward)
 
 
 def births_in(episodes: Sequence[TokenEpisode], rollouts: TokenRollouts, model: MatchLevelModel) -> DeltaBank:

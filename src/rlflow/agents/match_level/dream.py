@@ -17,6 +17,7 @@ from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelCont
 from rlflow.agents.match_level.pointer_policy import PointerPolicy
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.step_reward import INCREMENTAL, StepReward
 from rlflow.world_model.match_level.delta_bank import DeltaBank
 from rlflow.world_model.match_level.diagnostics import earned, labels, shares_apart
 from rlflow.world_model.match_level.dream_env import MatchLevelDreamEnv
@@ -25,6 +26,7 @@ from rlflow.world_model.match_level.match_level_config import MatchLevelDreamCon
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
 from rlflow.world_model.match_level.starts import TokenStarts, visited_states
+from rlflow.world_model.match_level.token_readout import TokenReadout
 
 _ORIGINAL_PERCENT = 100.0  # the price of the graph before any rewrite
 
@@ -37,14 +39,22 @@ class MatchLevelDream(Dream[MatchLevelController]):
     starts: TokenStarts
     config: MatchLevelDreamConfig
     precomputed: PrecomputedModel
+    reward: StepReward = INCREMENTAL
+    readout: TokenReadout | None = None
 
     @classmethod
     def of(
-        cls, model: MatchLevelModel, births: DeltaBank, rollouts: TokenRollouts, config: MatchLevelDreamConfig
+        cls,
+        model: MatchLevelModel,
+        births: DeltaBank,
+        rollouts: TokenRollouts,
+        config: MatchLevelDreamConfig,
+        reward: StepReward = INCREMENTAL,
     ) -> MatchLevelDream:
         """The dream that begins in the states of rollouts, and bears what the model has been fitted on.
 
         What the rollouts have priced, it knows; of classes that they took, it knows what all of them saved.
+        `InputError` where they do not tell of what the reward counts.
         """
         reading, sets, number = births.joined(rollouts.tokens, model.read(rollouts))
         starts = visited_states(rollouts.episodes, config.max_kinds)
@@ -57,7 +67,9 @@ class MatchLevelDream(Dream[MatchLevelController]):
         precomputed = precomputed.counted(number[counted], torch.from_numpy(share))
         precomputed = precomputed.priced(number[known.token], torch.from_numpy(known.saving))
         precomputed = precomputed.priced(number[taken], torch.from_numpy(saving))
-        return cls(model, replace(starts, states=states), config, precomputed)
+        quantity = reward.quantity
+        readout = None if quantity is None else TokenReadout.of(precomputed, rollouts.episodes, number, quantity)
+        return cls(model, replace(starts, states=states), config, precomputed, reward, readout)
 
     @property
     def best_saving_percent(self) -> float:
@@ -81,7 +93,8 @@ class MatchLevelDream(Dream[MatchLevelController]):
 
     def env(self, *, seed: int) -> MatchLevelDreamEnv:
         """Return the dream as a batch of environments."""
-        return MatchLevelDreamEnv(self.model.memory, self.precomputed, self.starts, self.config, seed=seed)
+        known = (self.model.memory, self.precomputed, self.starts, self.config)
+        return MatchLevelDreamEnv(*known, seed=seed, reward=self.reward, readout=self.readout)
 
     def untrained(self, config: MatchLevelControllerConfig | CmaEsConfig, *, seed: int) -> MatchLevelController:
         """Return a controller of the network that the kind of config has."""

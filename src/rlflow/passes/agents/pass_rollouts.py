@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rlflow.agents.random_agent import RandomAgent, play
+from rlflow.agents.random_agent import RandomAgent, Stepped, play
 from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.transitions import Transitions
 from rlflow.representation.action_space import ActionSpace
@@ -66,9 +66,9 @@ def _played(env: PassOrderingEnv, agent: RandomAgent, bank: GraphBank, draw: np.
     def observe() -> tuple[int, np.ndarray, float]:
         return bank.place(env.facts.key, env.graph_arrays), counts_of(env), cost_percent(env)
 
-    def step(action: tuple[int, int]) -> tuple[float, bool, bool]:
+    def step(action: tuple[int, int]) -> Stepped:
         _, reward, terminated, truncated, _ = env.step(action[0])
-        return reward, terminated, truncated
+        return Stepped(reward, terminated, truncated)
 
     env.reset(seed=int(draw.integers(2**31)))
     return play(agent, agent.draw_rule_weights(draw), observe, step, draw)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from rlflow import kept
 from rlflow.representation.rollouts import Rollouts
+from rlflow.step_reward import INCREMENTAL, Quantity, StepReward
 from rlflow.world_model.dream_env import DreamEnv, States
 from rlflow.world_model.graph_level.dataset import pad_episodes
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
@@ -16,6 +17,7 @@ from rlflow.world_model.graph_level.imagination import imagine
 from rlflow.world_model.graph_level.latent_state import layout_of
 from rlflow.world_model.graph_level.mdn_rnn import Hidden, State
 from rlflow.world_model.graph_level.model import GraphLevelModel
+from rlflow.world_model.readout import Readout
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,34 @@ def visited_states(model: GraphLevelModel, rollouts: Rollouts) -> Starts:
     )
 
 
+@torch.no_grad()
+def read_off(model: GraphLevelModel, rollouts: Rollouts, starts: Starts, quantity: Quantity) -> Readout:
+    """Fit what steps save of a quantity to what M's heads read, in the states in which rollouts took them."""
+    action = torch.from_numpy(np.concatenate([episode.action for episode in rollouts.episodes]))
+    saved = np.concatenate([getattr(episode, f"{quantity}_saved") for episode in rollouts.episodes])
+    features = model.memory.features(starts.state, action, starts.hidden)
+    goes_on = action[:, :1] != model.memory.num_rules
+    return Readout.fit(features * goes_on, torch.from_numpy(saved), quantity)
+
+
 class GraphLevelDreamEnv(DreamEnv):
     """B dreams that M imagines.
 
     Observation: flat float32 `ObservationLayout`. Action: (rule, location) in MultiDiscrete([R + 1, L]).
     """
 
-    def __init__(self, model: GraphLevelModel, starts: Starts, config: GraphLevelDreamConfig, *, seed: int) -> None:
+    def __init__(
+        self,
+        model: GraphLevelModel,
+        starts: Starts,
+        config: GraphLevelDreamConfig,
+        *,
+        seed: int,
+        reward: StepReward = INCREMENTAL,
+        readout: Readout | None = None,
+    ) -> None:
+        """readout: of the quantity that the reward counts beside the price (`read_off`)."""
+        self.readout = readout
         self.arguments, self.memory, self.layout = model.arguments, model.memory, layout_of(model)
         self.starts, self.config = starts, config
         super().__init__(
@@ -66,6 +89,8 @@ class GraphLevelDreamEnv(DreamEnv):
             num_envs=config.num_envs,
             max_steps=config.max_steps,
             seed=seed,
+            reward=reward,
+            beside=None if readout is None else self._saved_beside,
         )
 
     def start_states(self, index: Tensor) -> States:
@@ -83,8 +108,14 @@ class GraphLevelDreamEnv(DreamEnv):
     def imagine(self, states: States, action: Tensor) -> tuple[States, Tensor, Tensor]:
         """Ask M for the outcome of valid actions (B, 2)."""
         before, hidden = _parted(states)
-        after, reward, terminated, hidden = imagine(self.memory, before, action, hidden, self.config, self.generator)
-        return _joined(after, hidden), reward, terminated
+        after, saved, terminated, hidden = imagine(self.memory, before, action, hidden, self.config, self.generator)
+        return _joined(after, hidden), saved, terminated
+
+    def _saved_beside(self, states: States, action: Tensor) -> Tensor:
+        assert self.readout is not None
+        before, hidden = _parted(states)
+        saved = self.readout(self.memory.features(before, action, hidden))
+        return torch.where(action[:, 0] == self.memory.num_rules, 0.0, saved)
 
     def observe(self, states: States) -> np.ndarray:
         """Observations (B, size)."""
@@ -94,8 +125,11 @@ class GraphLevelDreamEnv(DreamEnv):
     def fingerprint(self) -> str:
         """Hash of the dream: model, starts and settings."""
         starts = (*_joined(self.starts.state, self.starts.hidden).values(), self.starts.initial)
-        tensors = (*self.memory.state_dict().values(), *starts)
-        return kept.fingerprint(self.config, self.arguments, content=(tensor.numpy() for tensor in tensors))
+        read_off = () if self.readout is None else (self.readout.weights,)
+        tensors = (*self.memory.state_dict().values(), *starts, *read_off)
+        return kept.fingerprint(
+            self.config, self.arguments, self.reward, content=(tensor.numpy() for tensor in tensors)
+        )
 
 
 def _joined(state: State, hidden: Hidden) -> States:

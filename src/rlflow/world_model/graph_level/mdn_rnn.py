@@ -225,8 +225,16 @@ class MDNRNN(nn.Module):
             hidden = (hidden[0] * keep, hidden[1] * keep)
         return self.lstm(inputs, hidden)  # type: ignore[no-any-return]
 
+    def features(self, state: State, action: Tensor, hidden: Hidden) -> Tensor:
+        """Return what the heads of `step` read, (B, W)."""
+        inputs = self._inputs(state, action)
+        return self._features(inputs, self._recur(inputs, hidden, None)[0])
+
+    def _features(self, inputs: Tensor, hidden: Tensor) -> Tensor:
+        return self.trunk(torch.cat([inputs, hidden], dim=-1))  # type: ignore[no-any-return]
+
     def _predict(self, inputs: Tensor, hidden: Tensor, rule: Tensor) -> Prediction:
-        features = self.trunk(torch.cat([inputs, hidden], dim=-1))
+        features = self._features(inputs, hidden)
         mixture = self.latent_head(features)
         reward, log_sigma = self.reward_head(inputs if self.separate_reward else features).unbind(dim=-1)
         terminated, cost = self.scalar_heads(features).unbind(dim=-1)

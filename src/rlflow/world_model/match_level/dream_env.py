@@ -14,13 +14,15 @@ from gymnasium import spaces
 from torch import Tensor
 
 from rlflow import kept
+from rlflow.step_reward import INCREMENTAL, StepReward
 from rlflow.world_model.dream_env import DreamEnv, States, with_rows
-from rlflow.world_model.match_level.imagination import ClassStates, imagine
+from rlflow.world_model.match_level.imagination import ClassStates, imagine, matches_apart
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 from rlflow.world_model.match_level.observation import TokenLayout
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
 from rlflow.world_model.match_level.starts import TokenStarts
 from rlflow.world_model.match_level.token_memory import TokenMemory
+from rlflow.world_model.match_level.token_readout import TokenReadout
 
 
 class MatchLevelDreamEnv(DreamEnv):
@@ -34,7 +36,11 @@ class MatchLevelDreamEnv(DreamEnv):
         config: MatchLevelDreamConfig,
         *,
         seed: int,
+        reward: StepReward = INCREMENTAL,
+        readout: TokenReadout | None = None,
     ) -> None:
+        """readout: of the quantity that the reward counts beside the price."""
+        self.readout = readout
         self.memory, self.precomputed, self.starts, self.config = memory, precomputed, starts, config
         self.layout = TokenLayout(config.max_kinds, precomputed.reading.embedding.shape[1])
         self._looks = self.layout.looks(precomputed.reading, precomputed.apart)
@@ -47,6 +53,8 @@ class MatchLevelDreamEnv(DreamEnv):
             num_envs=config.num_envs,
             max_steps=config.max_steps,
             seed=seed,
+            reward=reward,
+            beside=None if readout is None else self._saved_beside,
         )
 
     def start_states(self, index: Tensor) -> States:
@@ -62,18 +70,26 @@ class MatchLevelDreamEnv(DreamEnv):
         return _valid(self.states).numpy()
 
     def imagine(self, states: States, action: Tensor) -> tuple[States, Tensor, Tensor]:
-        """Next states, rewards (B,) in percent and ends (B,) bool; terminate leaves a state as it is."""
+        """Next states, savings (B,) in percent and ends (B,) bool; terminate leaves a state as it is."""
         ended = action == self.config.max_kinds
         if not ended.any():  # mostly: then no row need be copied out and back
-            after, reward = self._rewritten(ClassStates(**states), action)
-            return vars(after), reward, ended
+            after, saved = self._rewritten(ClassStates(**states), action)
+            return vars(after), saved, ended
         going = torch.nonzero(~ended).squeeze(-1)
         after, saved = self._rewritten(ClassStates(**states).rows(going), action[going])
-        reward = torch.zeros(len(action)).index_copy(0, going, saved)
-        return with_rows(states, going, vars(after)), reward, ended
+        saved = torch.zeros(len(action)).index_copy(0, going, saved)
+        return with_rows(states, going, vars(after)), saved, ended
 
     def _rewritten(self, states: ClassStates, match_class: Tensor) -> tuple[ClassStates, Tensor]:
         return imagine(self.precomputed, self.memory, states, match_class, self.config, self.generator)
+
+    def _saved_beside(self, states: States, action: Tensor) -> Tensor:
+        assert self.readout is not None
+        ended = action == self.config.max_kinds
+        place = torch.where(ended, 0, action)[:, None]
+        token, count = (states[name].gather(1, place).squeeze(1) for name in ("token", "count"))
+        saved = self.readout(token, matches_apart(count, self.precomputed.apart[token]))
+        return torch.where(ended, 0.0, saved)
 
     def observe(self, states: States) -> np.ndarray:
         """(B, size) float32."""
@@ -92,9 +108,10 @@ class MatchLevelDreamEnv(DreamEnv):
             precomputed.likeliest,
             *vars(precomputed.sets).values(),
             *vars(self.starts.states).values(),
+            *([] if self.readout is None else [self.readout.saving]),
         )
         tensors = (*self.memory.state_dict().values(), *known)
-        return kept.fingerprint(self.config, content=(tensor.numpy() for tensor in tensors))
+        return kept.fingerprint(self.config, self.reward, content=(tensor.numpy() for tensor in tensors))
 
 
 def _valid(states: States) -> Tensor:

@@ -13,8 +13,10 @@ from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.cost.base import CostContext
 from rlflow.environments import EnvironmentConfig
+from rlflow.method import Budget
 from rlflow.onnx_io import save_model
 from rlflow.search.rule_selection import SelectionConfig
+from rlflow.trajectory.record import Trajectory
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
 
 
@@ -39,10 +41,17 @@ def test_it_is_scored_in_the_dream_and_in_reality(tmp_path: Path):
         ppo=ControllerConfig(total_steps=64, steps_per_update=8, batch_size=16, epochs=1),
         temperatures=(0.5, 1.0),
         sweep_share=1.0,
+        controls={"greedy": ("greedy", {}, Budget())},
     )
     rows = cell.run()
-    assert [*rows] == ["pooled tau 0.5", "pooled tau 1"]
-    assert all(0.0 <= row.figures["real_percent"] < 100.0 for row in rows.values())
+    dreams = ["pooled tau 0.5", "pooled tau 1"]
+    assert [*rows] == [*dreams, "graph_level", "greedy by its rules"]
+    scores = [rows[name].figures["real_percent"] for name in dreams]
+    assert all(0.0 <= score < 100.0 for score in scores)
+    agent = rows["graph_level"]
+    assert agent.figures["improvement_percent"] == pytest.approx(max(scores)), "of its dreams the best by a trial"
+    assert len(Trajectory.from_json(agent.trajectory or "").steps) <= cell.environment.max_steps
+    assert agent.figures["training_evaluations"] > 0 < agent.figures["training_s"]
     assert rows["pooled tau 1"].figures["dream_percent"] == pytest.approx(
         cell.run()["pooled tau 1"].figures["dream_percent"]
     ), "the same by the same seed"

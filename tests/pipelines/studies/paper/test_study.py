@@ -34,6 +34,14 @@ def test_rewards_are_those_of_figure_5_and_the_whole_grid() -> None:
     assert all(said["alpha"] + said["beta"] == pytest.approx(1.0) for said in weighted)
 
 
+def test_the_formulations_have_as_many_choices() -> None:
+    settings = plain_settings("paper")
+    graph_level = settings["agents"]["graph_level"]
+    assert len(graph_level["temperatures"]) == 5
+    horizon = settings["controller"]["dream"]["max_steps"]
+    assert graph_level["environment"]["max_steps"] == graph_level["dream"]["max_steps"] == horizon
+
+
 def test_the_full_size_is_the_same_study_with_more_of_everything() -> None:
     small, full = plain_settings("paper"), plain_settings("paper_full")
     assert small.keys() == full.keys()
@@ -110,10 +118,15 @@ def test_agents_are_timed_by_the_part_that_comes_after(study: Callable[..., Path
         "agents.dreamt.rollouts.episodes=4",
         "agents.dreamt.ppo.total_steps=1600",
         "agents.model_free.ppo.total_steps=256",
+        "agents.graph_level.rollouts.episodes=4",
+        "agents.graph_level.world_model={encoder_epochs: 1, epochs: 1}",
+        "agents.graph_level.ppo.total_steps=4096",
+        "agents.graph_level.temperatures=[0.5,1.0]",
         "latency.timing.rounds=2",
     ]
     study("paper.cells", "part=agents", *tiny)
     results = study("paper.cells", "part=latency", *tiny) / "paper"
     agents = json.loads((results / "agents.json").read_text())["tiny_chain"]
     timed = json.loads((results / "latency.json").read_text())["tiny_chain"]
-    assert {*timed} == {"original", "greedy", "taso", "rlflow", "dreamt", "model-free"} <= {*agents, "original"}
+    methods = {"greedy", "taso", "rlflow", "dreamt", "model-free", "graph_level", "taso by its rules"}
+    assert {*timed} == {"original", *methods} <= {*agents, "original"}
