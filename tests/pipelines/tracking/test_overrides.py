@@ -118,6 +118,37 @@ def test_single_runs_and_sweeps_are_left_alike(start: Callable[..., None], confi
         start(RefuseOverrides(), config, config_name="config")
 
 
+@pytest.mark.parametrize(
+    "override", ["first.heat=0.5", "temperature=0.5,1", "temperature=range(2)", "graph=small,large"]
+)
+def test_a_sweep_over_settings_of_their_types_begins(config: DictConfig, override: str):
+    config.hydra.job.name = "first"
+    config.hydra.overrides.task.append(override)
+    RefuseOverrides().on_multirun_start(config)
+
+
+@pytest.mark.parametrize("override", ["temperature=0.5,hot", "temperature=hot,0.5", "seed=0,1.5"])
+def test_a_sweep_is_left_for_any_value_of_a_wrong_type(config: DictConfig, override: str):
+    """Before the job that has it, which may be the last."""
+    config.hydra.job.name = "first"
+    config.hydra.overrides.task.append(override)
+    with pytest.raises(SystemExit, match=r": Expected `(float|int)`, got `(str|float)`, and it is "):
+        RefuseOverrides().on_multirun_start(config)
+
+
+def test_a_model_is_looked_for_where_a_sweep_names_it(config: DictConfig, root: Path):
+    """Not where conf/ does, which is no model."""
+    config.hydra.job.name = "first"
+    config.graphs = {"file": {"kind": "file", "path": "${model}"}}
+    for name in ("one", "other"):
+        (root / f"{name}.onnx").write_text(name)
+    config.hydra.overrides.task.append("model=one.onnx,other.onnx")
+    RefuseOverrides().on_multirun_start(config)
+    config.hydra.overrides.task[-1] = "model=one.onnx,third.onnx"
+    with pytest.raises(SystemExit, match=r"^model=third\.onnx does not exist"):
+        RefuseOverrides().on_multirun_start(config)
+
+
 def test_what_a_search_would_draw_is_refused(config: DictConfig):
     """The settings of a sweeper are on no command line."""
     config.hydra.sweeper.params = {"temperature": "interval(0.5, 1.5)"}
