@@ -1,12 +1,14 @@
 """The paper's Table 3: train at several temperatures of the dream, and score each policy there and in reality."""
 
+from __future__ import annotations
+
 import itertools
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiment import figures, plot_rows
 from experiment.documents.temperature_sweep import TemperatureSweep
@@ -18,10 +20,12 @@ from tracking.processes import process_pool
 from tracking.run import open_child
 from tracking.stage import Stage, pipeline_stage
 
-from rlflow.agents.dream_training import DreamTraining
 from rlflow.cost.base import CostModel
 from rlflow.runtime.timing.statistics import estimate
 from rlflow.show.picture_file import save
+
+if TYPE_CHECKING:
+    from rlflow.agents.dream_training import DreamTraining
 
 RESULTS = "data/results/temperature_sweep"
 

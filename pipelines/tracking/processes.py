@@ -4,7 +4,7 @@
         pool.submit(train, "bert")
 
 A process that outlived its stage would go on writing into the folders of the next one. All are forked from a server
-that has imported the stage's modules once, and nothing else: they take seconds.
+that has imported the stage's script once, and nothing else; what the work needs beside it each imports by itself.
 """
 
 from __future__ import annotations
