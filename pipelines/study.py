@@ -2,7 +2,7 @@
 
 A study lies in `pipelines/studies/<study>`, and its program in the module of that name; `learned.delivered` names
 another program of a study, the module `delivered` of `learned`. What follows the name are overrides of conf/study. A
-study with a `data/<study>/dvc.yaml` is a DVC project of several programs, of which DVC sees nothing in the experiment: its
+study with a `data/<study>/dvc.yaml` is a DVC project of several programs, which the experiment does not see: its
 name runs `dvc repro` there, and what ends it.
 """
 

@@ -76,7 +76,6 @@ TYPES: Mapping[str, Any] = {
     "sweep.temperatures": list[float],
     "sweep.seeds": list[int],
     "sweep.training_share": float,
-    "sweep.processes": int,
 }
 OF_FORMULATION: Mapping[str, Mapping[str, str]] = {
     "match_level": {

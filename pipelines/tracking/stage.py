@@ -72,10 +72,9 @@ class Stage:
     """A stage while it runs.
 
     graphs: their names; section `graphs` of the settings has them, and `graph` that of the one graph where `each_graph`
-    has led. root: the repository's root, where inputs are. checkpoint: a
-    folder that outlives the process until the stage has ended well; it is the same for the same settings, inputs and
-    code. processes: graphs that may be worked on at a time. told: the queue by which to tell of progress, where another
-    process draws the bars.
+    has led. root: the repository's root, where inputs are. checkpoint: a folder that outlives the process until the
+    stage has ended well; it is the same for the same settings, inputs and code. processes: graphs or trainings that may
+    be worked on at a time. told: the queue by which to tell of progress, where another process draws the bars.
     """
 
     declaration: StageDeclaration
