@@ -25,7 +25,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test golden fuzz renew lint smoke study prices bench ui clean
+.PHONY: help setup services repro findings verify-repro test golden fuzz renew lint debug smoke study prices bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ lint: setup ## format, lint, types, import contracts
 	ruff check .
 	mypy src pipelines
 	lint-imports --no-cache
+
+debug: setup ## all stages on a tiny graph in one process, without DVC; DEBUG='graph=file model=my.onnx' for settings of yours
+	OMP_NUM_THREADS=1 python pipelines/debug.py $(DEBUG)
 
 smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
 	dvc exp run --temp --force --name smoke -S experiment=smoke

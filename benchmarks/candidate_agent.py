@@ -32,7 +32,7 @@ def main(name: str, seed: str = "0", *overrides: str) -> None:
     settings: Any = OmegaConf.to_container(
         compose_configuration([f"graph={name}", "+agent=candidates", *overrides]), resolve=True
     )
-    graph, library, cost_model, agent = graph_of(settings["graph"]), load(), AnalyticCost(), settings["agent"]
+    graph, library, cost_model, agent = graph_of(settings["graphs"][name]), load(), AnalyticCost(), settings["agent"]
     parts = (library, Rewriter(library.rules), cost_model)
     log.info(f"{name}: {len(graph.order)} nodes, {sum(parts[1].matches(graph).counts)} matches")
     for search, budget in ((Greedy(*parts), Budget()), (Backtracking(*parts), Budget(expansions=200))):

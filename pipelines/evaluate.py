@@ -7,13 +7,15 @@ same rules and prices. The controller alone is run untrained as well, as a basel
 neither checked nor timed.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import json
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 from experiment import comparison, figures, plot_rows
@@ -30,7 +32,6 @@ from tracking.registry import Price, register_onnx
 from tracking.stage import Stage, pipeline_stage
 
 from rlflow.agents.match_level.guide import shipped
-from rlflow.agents.policy_search import WorldModelSearch
 from rlflow.cost.base import CostModel
 from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
@@ -42,6 +43,9 @@ from rlflow.runtime.isolation import Limits
 from rlflow.show import box_picture
 from rlflow.show.boxes import model_panels
 from rlflow.show.picture_file import save
+
+if TYPE_CHECKING:
+    from rlflow.agents.policy_search import WorldModelSearch
 
 RESULTS = "data/results/evaluate"
 AGENT, ALONE = "rlflow", "rlflow_alone"

@@ -2,7 +2,8 @@
 
 A study lies in `pipelines/studies/<study>`, and its program in the module of that name; `learned.delivered` names
 another program of a study, the module `delivered` of `learned`. What follows the name are overrides of conf/study. A
-study with a dvc.yaml is a DVC project of several programs: its name runs `dvc repro` there, and what ends it.
+study with a `data/<study>/dvc.yaml` is a DVC project of several programs, which the experiment does not see: its
+name runs `dvc repro` there, and what ends it.
 """
 
 import subprocess
@@ -11,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 STUDIES = Path(__file__).parent / "studies"
+PROJECTS = Path(__file__).parents[1] / "data"
 ENDS = {"policy": "policy.ship", "paper": "paper.write_page"}
 """The program that ends a project, where it writes what is no output of DVC."""
 
@@ -26,7 +28,7 @@ def programs() -> dict[str, str]:
 
 def projects() -> list[str]:
     """Return the names of the studies that are DVC projects."""
-    return [path.parent.name for path in sorted(STUDIES.glob("*/dvc.yaml"))]
+    return [path.parent.name for path in sorted(PROJECTS.glob("*/dvc.yaml"))]
 
 
 def main(arguments: list[str]) -> None:
@@ -34,7 +36,7 @@ def main(arguments: list[str]) -> None:
     name, *overrides = arguments or [""]
     known = programs()
     if name in projects():
-        if failed := subprocess.run(["dvc", "repro", *overrides, str(STUDIES / name / "dvc.yaml")]).returncode:
+        if failed := subprocess.run(["dvc", "repro", *overrides], cwd=PROJECTS / name).returncode:
             sys.exit(failed)  # DVC has said why
         name, overrides = ENDS.get(name, name), []
     if name in known:

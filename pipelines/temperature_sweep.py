@@ -1,12 +1,13 @@
 """The paper's Table 3: train at several temperatures of the dream, and score each policy there and in reality."""
 
+from __future__ import annotations
+
 import itertools
 from collections import defaultdict
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiment import figures, plot_rows
 from experiment.documents.temperature_sweep import TemperatureSweep
@@ -14,14 +15,16 @@ from experiment.formulations.controllers import controller_of
 from experiment.results import write_results
 from experiment.stage_summaries import of_sweep, write_summary
 from tracking.factories import priced, save_prices
-from tracking.processes import process_pool
+from tracking.processes import mapping
 from tracking.run import open_child
 from tracking.stage import Stage, pipeline_stage
 
-from rlflow.agents.dream_training import DreamTraining
 from rlflow.cost.base import CostModel
 from rlflow.runtime.timing.statistics import estimate
 from rlflow.show.picture_file import save
+
+if TYPE_CHECKING:
+    from rlflow.agents.dream_training import DreamTraining
 
 RESULTS = "data/results/temperature_sweep"
 
@@ -29,8 +32,8 @@ RESULTS = "data/results/temperature_sweep"
 @pipeline_stage
 def temperature_sweep(stage: Stage) -> None:
     cost_model, keep_prices = priced(stage, stage.input("data/prices/collect_rollouts.json"))
-    with process_pool(stage.settings["sweep"]["processes"]) as pool:
-        metrics = stage.each_graph(partial(_sweep, cost_model=cost_model, keep_prices=keep_prices, pool=pool))
+    with mapping(stage.processes) as at_once:
+        metrics = stage.each_graph(partial(_sweep, cost_model=cost_model, keep_prices=keep_prices, at_once=at_once))
     save_prices(cost_model, stage.output("data/prices/temperature_sweep.json"))
     write_results(stage.metrics, TemperatureSweep, metrics)
     write_summary(stage.summary, of_sweep(metrics))
@@ -40,14 +43,19 @@ def temperature_sweep(stage: Stage) -> None:
     stage.report({graph: {str(p["temperature"]): p for p in sweep["points"]} for graph, sweep in metrics.items()})
 
 
-def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None], pool: Executor) -> dict[str, Any]:
-    """The scores of all temperatures on one graph: of trainings in processes of the pool, and of real episodes here."""
+def _sweep(
+    stage: Stage,
+    cost_model: CostModel,
+    keep_prices: Callable[[], None],
+    at_once: Callable[..., Iterator[tuple[DreamTraining[Any], list[tuple[int, dict[str, float]]]]]],
+) -> dict[str, Any]:
+    """The scores of all temperatures on one graph: of trainings, several at once, and of real episodes here."""
     sweep = stage.settings["sweep"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
         trainer = controller_of(stage.settings).trainer(stage, cost_model)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
-    trainings = pool.map(
+    trainings = at_once(
         _trained,
         [trainer.shortened(sweep["training_share"], temperature).train for temperature, _ in jobs],
         [seed for _, seed in jobs],

@@ -157,7 +157,9 @@ def option(program: str, overrides: Sequence[str], group: str, name: str) -> dic
     known = sorted(file.stem for file in (CONF / group).glob("*.yaml"))
     if name not in known:
         raise InputError(f"there is no {group} {name!r}: choose one of {', '.join(known)}")
-    composed: Any = OmegaConf.to_container(compose(program, [*overrides, f"+{group}={name}", GROUPS]), resolve=True)
+    composed: Any = OmegaConf.to_container(
+        compose(program, [*overrides, f"+{group}@{group}={name}", GROUPS]), resolve=True
+    )
     section: dict[str, Any] = composed[group]
     return section
 
@@ -188,7 +190,7 @@ def exported(folder: str | None) -> dict[str, dict[str, Any]]:
         raise InputError(
             f"exports={folder} has no .onnx file: make some with `make renew NAME='exports.full_size {folder}'`"
         )
-    return {file.stem: {"kind": "file", "name": file.stem, "path": str(file)} for file in files}
+    return {file.stem: {"kind": "file", "path": str(file)} for file in files}
 
 
 def checkpoint_of(study: str, settings: Mapping[str, Any]) -> Path:

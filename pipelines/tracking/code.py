@@ -73,8 +73,9 @@ def main() -> None:
     """Write the digests of all stages, and of those of the studies that are DVC projects, in the working folder."""
     root = Path()
     digests: dict[str, Any] = {name: digest_of(script, root) for name, script in scripts(root, root / "pipelines")}
-    for project in sorted(path.parent for path in root.glob("pipelines/studies/*/dvc.yaml")):
-        digests[project.name] = {name: digest_of(script, root) for name, script in scripts(project, project)}
+    for project in sorted(path.parent for path in root.glob("data/*/dvc.yaml")):
+        programs = scripts(project, root / "pipelines/studies" / project.name)
+        digests[project.name] = {name: digest_of(script, root) for name, script in programs}
     with written_whole(DIGESTS) as draft:
         draft.write_text(yaml.safe_dump(digests, sort_keys=True))
 

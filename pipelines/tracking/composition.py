@@ -3,6 +3,8 @@
 `dvc repro` never composes conf/, while `dvc exp run` composes it before the first stage. So this stage composes, unless
 an experiment has just done so with overrides that must not be lost. A user's own model enters by its sha256: DVC
 compares parameters, so a changed file must be a changed parameter.
+
+The invariant: what a stage is given has the types of its sections, and each graph has a name of its own.
 """
 
 import hashlib
@@ -16,9 +18,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
+from tracking.sections import check_types
 
 PARAMETERS = Path("params.yaml")
-SLOTS = ("graph", "second_graph")
 
 
 def main(overrides: Sequence[str]) -> None:
@@ -26,50 +28,55 @@ def main(overrides: Sequence[str]) -> None:
     config = _composed_by_dvc() if not overrides else None
     if not config:
         config = compose_configuration(overrides)
-    text = OmegaConf.to_yaml(complete_graphs(config), resolve=True)
+    text = OmegaConf.to_yaml(completed(config), resolve=True)
 
     with written_whole(PARAMETERS) as draft:
         draft.write_text(text)
 
 
 def compose_configuration(overrides: Sequence[str] = (), folder: Path = Path("conf")) -> DictConfig:
-    """The configuration of conf/config.yaml under `overrides`, without the hashes of graphs' files."""
+    """The configuration of conf/config.yaml under `overrides`, as conf/ says it."""
     with initialize_config_dir(str(folder.resolve()), version_base="1.3"):
         return compose("config", overrides=list(overrides))
 
 
-def graph_names(config: DictConfig) -> dict[str, str]:
-    """The names of the experiment's graphs by their section: `graph` and, unless it is empty, `second_graph`."""
-    sections = {slot: config[slot] for slot in SLOTS if slot in config}
-    for slot, section in sections.items():
-        if not isinstance(section, DictConfig):
-            raise InputError(f"{slot} is {section!r}, but must be settings; choose a graph by graph@{slot}={section}")
-    return {slot: str(section.name) for slot, section in sections.items() if section.kind != "none"}
+def graph_names(config: DictConfig) -> tuple[str, ...]:
+    """The names of the experiment's graphs, in the order in which they were chosen."""
+    return tuple(map(str, config.get("graphs", ())))
 
 
-def complete_graphs(config: DictConfig) -> DictConfig:
-    """The configuration with the name and the sha256 of each graph that is a file.
+def completed(config: DictConfig) -> DictConfig:
+    """The configuration as stages read it: a graph of a file has the file's name, and its sha256.
 
-    Raises InputError if such a file does not exist, or if two graphs have one name.
+    Raises InputError if such a file does not exist, if two graphs have one name or there is none, and for a setting of
+    another type than its section has.
     """
-    files = [slot for slot in graph_names(config) if config[slot].kind == "file"]
-    merged = OmegaConf.merge(config, {slot: _identity(slot, config[slot]) for slot in files})
-    assert isinstance(merged, DictConfig)
+    check_types(config)
+    graphs = [_named(name, graph) for name, graph in config.get("graphs", {}).items()]
+    names = [name for name, _ in graphs]
+    if not names:
+        raise InputError("there is no graph: choose one or several, graph=bert or graph=[bert,vit]")
+    if doubled := {name for name in names if names.count(name) > 1}:
+        raise InputError(f"two graphs are named {', '.join(doubled)}: give the file of your own another name")
+    whole = config.copy()
+    whole.graphs = dict(graphs)
+    return whole
 
-    names = list(graph_names(merged).values())
-    if len(set(names)) < len(names):
-        raise InputError(f"graph and second_graph are both named {names[0]}; set second_graph.name to another name")
-    return merged
 
-
-def _identity(slot: str, graph: DictConfig) -> dict[str, str]:
-    """The name and the sha256 of a graph's file."""
+def _named(name: str, graph: DictConfig) -> tuple[str, DictConfig | dict[str, str]]:
+    """The graph by its name, or by that of its file."""
+    if graph.kind != "file":
+        return name, graph
     path = Path(graph.path)
+    if path.suffix == ".yaml":  # what conf/config.yaml says where there is no such graph
+        raise InputError("graph=file is a model of your own: give the path of its ONNX file, graph=file model=my.onnx")
     if not path.is_file():
-        raise InputError(f"{slot}.path: {path} does not exist; give the path of an ONNX file, {slot}.path=my.onnx")
+        raise InputError(
+            f"model={path} does not exist; give the path of an ONNX file, an absolute one with --temp and --queue, "
+            "which copy what git tracks alone"
+        )
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"name": graph.name or path.stem, "sha256": digest}
+        return path.stem, {**graph, "path": str(path), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def _composed_by_dvc() -> DictConfig | None:
@@ -82,4 +89,7 @@ def _composed_by_dvc() -> DictConfig | None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except InputError as error:
+        sys.exit(str(error))

@@ -9,7 +9,7 @@
 dvc.yaml is the only list of what a stage reads and writes. A `Stage` hands out the declared sections of the
 configuration, the declared inputs and the declared outputs; anything else is an error.
 
-An experiment may be on two graphs. What a stage does for each of them is a function of a `Stage` too:
+What a stage does for each graph of the experiment is a function of a `Stage` too:
 
     metrics = stage.each_graph(_fit)       # {"bert": _fit(stage on bert), ...}
     metrics = stage.graphs_at_once(_fit)   # the same, in a process for each: if it measures nothing
@@ -50,7 +50,7 @@ from rlflow.errors import InputError, RLFlowError
 from rlflow.kept import fingerprint
 from rlflow.method import OnProgress
 from tracking.code import digest_of
-from tracking.composition import complete_graphs, graph_names
+from tracking.composition import completed, graph_names
 from tracking.data_set import named_content
 from tracking.declaration import StageDeclaration, read_declaration
 from tracking.processes import process_pool
@@ -71,15 +71,15 @@ log = logging.getLogger(__name__)
 class Stage:
     """A stage while it runs.
 
-    graphs: the names of the graphs by their sections. root: the repository's root, where inputs are. checkpoint: a
-    folder that outlives the process until the stage has ended well; it is the same for the same settings, inputs and
-    code. processes: graphs that may be worked on at a time. told: the queue by which to tell of progress, where another
-    process draws the bars.
+    graphs: their names; section `graphs` of the settings has them, and `graph` that of the one graph where `each_graph`
+    has led. root: the repository's root, where inputs are. checkpoint: a folder that outlives the process until the
+    stage has ended well; it is the same for the same settings, inputs and code. processes: graphs or trainings that may
+    be worked on at a time. told: the queue by which to tell of progress, where another process draws the bars.
     """
 
     declaration: StageDeclaration
     settings: Settings
-    graphs: Mapping[str, str]
+    graphs: tuple[str, ...]
     root: Path
     staging: Path
     checkpoint: Path
@@ -96,15 +96,16 @@ class Stage:
     @property
     def graph(self) -> str:
         """The name of the graph that section `graph` describes."""
-        return self.graphs["graph"]
+        (name,) = self.graphs
+        return name
 
     def each_graph(self, work: Callable[["Stage"], T]) -> dict[str, T]:
         """Call `work` for one graph after another; its results by the graph's name.
 
-        `work` is given the stage as it is for an experiment on that graph alone: with its section under "graph", and
-        with a folder of checkpoints of its own. Inputs and outputs are those of the whole stage.
+        `work` is given the stage on that graph alone: with its section under "graph", and with a folder of checkpoints
+        of its own. Inputs and outputs are those of the whole stage.
         """
-        return {name: work(self._on(section)) for section, name in self.graphs.items()}
+        return {name: work(self._on(name)) for name in self.graphs}
 
     def graphs_at_once(self, work: Callable[["Stage"], T]) -> dict[str, T]:
         """Do what `each_graph` does, with `processes` graphs at a time, each in a process of its own.
@@ -116,7 +117,7 @@ class Stage:
         processes = min(self.processes, len(self.graphs))
         if processes == 1:
             return self.each_graph(work)
-        stages = {name: self._on(section) for section, name in self.graphs.items()}
+        stages = {name: self._on(name) for name in self.graphs}
         with told_progress() as told, process_pool(processes) as pool:
             jobs = {name: pool.submit(_worked, work, replace(stage, told=told)) for name, stage in stages.items()}
             wait(jobs.values(), return_when=FIRST_EXCEPTION)
@@ -125,14 +126,14 @@ class Stage:
                     log.error("%s failed on %s: %s", self.declaration.name, name, job.exception())
             return {name: job.result() for name, job in jobs.items()}
 
-    def _on(self, section: str) -> "Stage":
-        """The stage on the graph of that section."""
+    def _on(self, graph: str) -> "Stage":
+        """The stage on the graph of that name."""
         settings = Settings(self.settings)
-        if "graph" in settings:
-            settings["graph"] = self.settings[section]
-        checkpoint = self.checkpoint / "graphs" / self.graphs[section]
+        if "graphs" in settings:
+            settings["graph"] = settings.pop("graphs")[graph]
+        checkpoint = self.checkpoint / "graphs" / graph
         checkpoint.mkdir(parents=True, exist_ok=True)
-        return replace(self, settings=settings, graphs={"graph": self.graphs[section]}, checkpoint=checkpoint)
+        return replace(self, settings=settings, graphs=(graph,), checkpoint=checkpoint)
 
     @property
     def results(self) -> str:
@@ -276,7 +277,7 @@ def run_stage(
     """
     share = Share(config.get("worker", 0), config.get("workers", 1))
     declaration = read_declaration(function.__name__, root)
-    config = complete_graphs(config)
+    config = completed(config)
     graphs = graph_names(config)
     everything: Any = OmegaConf.to_container(config, resolve=True)
     settings = settings_of(declaration.sections, everything)
@@ -288,11 +289,11 @@ def run_stage(
 
     tags = {
         "stage": declaration.name,
-        "graph": " ".join(graphs.values()),
+        "graph": " ".join(graphs),
         "mlflow.source.name": f"pipelines/{function.__name__}.py",
         **source_tags(root, overrides),
     }
-    name = f"{declaration.name}/{'+'.join(graphs.values())}/{config.seed}"
+    name = f"{declaration.name}/{'+'.join(graphs)}/{config.seed}"
     parent = os.environ.get(PARENT_VARIABLE)
     with (
         _alone(checkpoint, share),
@@ -339,13 +340,13 @@ def _acquired(lock: FileLock) -> AcquireReturnProxy:
 def _data_read(declaration: StageDeclaration, config: DictConfig, root: Path) -> dict[str, Path]:
     """The data that a stage depends on, price lists among them, and a user's own models."""
     data = {path: root / path for path in declaration.dependencies if Path(path).is_relative_to("data")}
-    models = {config[slot].path: Path(config[slot].path) for slot in graph_names(config) if config[slot].kind == "file"}
+    models = {graph.path: Path(graph.path) for graph in config.graphs.values() if graph.kind == "file"}
     return data | models
 
 
 def _description(stage: Stage) -> str:
     """Say in Markdown what the stage does and on which graphs, and list the few figures that it has for DVC."""
-    lines = [stage.declaration.description, f"Graphs: {', '.join(stage.graphs.values())}. Seed: {stage.seed}."]
+    lines = [stage.declaration.description, f"Graphs: {', '.join(stage.graphs)}. Seed: {stage.seed}."]
     if (summary := stage.declaration.summary) is not None:
         lines.append((stage.staging / summary).read_text().strip().replace("\n", "; "))
     return "\n\n".join(line for line in lines if line)

@@ -29,7 +29,7 @@ class SweepParent(Callback):
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Create the store, which jobs must not do at the same time, and the parent run."""
         stage, overrides = config.hydra.job.name, config.hydra.overrides.task
-        name = f"{stage}/{'+'.join(graph_names(config).values())}/sweep"
+        name = f"{stage}/{'+'.join(graph_names(config))}/sweep"
         tags = {"stage": stage, **source_tags(Path.cwd(), overrides)}
         parameters = {"sweep": " ".join(overrides)}
         run = self._open.enter_context(open_run(open_store(), name, parameters=parameters, tags=tags))

@@ -1,6 +1,9 @@
 """conf/: everything composes, params.yaml is what it composes to, and its numbers are those that the library takes."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 from functools import cache
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 from tracking import composition
-from tracking.composition import complete_graphs, compose_configuration, graph_names
+from tracking.composition import completed, compose_configuration, graph_names
 from tracking.declaration import read_declaration, stage_names
 
 from rlflow import zoo
@@ -58,7 +61,7 @@ def beside() -> DictConfig:
     """
     options = [option.split("=") for option in OPTIONS]
     places = [f"+{group}@tried.{group}.{name}={name}" for group, name in options if group in BESIDE]
-    return compose(*places, "+steps=64", "+episode.max_steps=24", "tried.graph.file.path=my.onnx")
+    return compose(*places, "+steps=64", "+episode.max_steps=24")
 
 
 def settings_of_option(option: str) -> DictConfig:
@@ -88,8 +91,6 @@ def test_every_group_of_the_design_is_there():
 def test_every_graph_of_the_zoo_has_settings_that_its_builder_takes(option: str):
     """And the smaller model, on which rules are chosen, differs in settings that are written out."""
     graph = settings_of_option(option)
-    assert f"graph={graph.name}" == option
-    assert graph.path == f"conf/graph/{graph.name}.yaml"
     assert set(graph.settings) <= set(zoo.describe(graph.entry).settings)
     assert set(graph.get("selection", {})) <= set(graph.settings)
 
@@ -166,7 +167,7 @@ def _clocks(value: Any) -> Iterator[float]:
 
 def test_params_yaml_is_what_conf_composes_to(publishable: tuple[Path, ...]):
     """That of the last commit, whatever experiment was run since, or that which is to be committed next."""
-    composed = OmegaConf.to_yaml(complete_graphs(compose()), resolve=True)
+    composed = OmegaConf.to_yaml(completed(compose()), resolve=True)
     written = [(root / "params.yaml").read_text() for root in publishable]
     assert composed in written, "run `python -m tracking.composition`"
 
@@ -284,62 +285,135 @@ def test_temperature_reaches_the_dream_and_no_other_stage():
         (["graph=vit"], ["vit"]),
         (["experiment=two_layers"], ["bert_two_layers"]),
         (["experiment=smoke"], ["bert_tiny", "t5_tiny"]),
-        (["graph=vit", "graph@second_graph=gpt2"], ["vit", "gpt2"]),
-        (["graph@second_graph=gpt2"], ["bert", "gpt2"]),
-        (["~graph@second_graph"], ["bert"]),
+        (["graph=[vit,gpt2,bert]"], ["vit", "gpt2", "bert"]),
+        (["+graph=vit"], ["bert", "t5_last_token", "vit"]),
     ],
 )
-def test_a_second_graph_comes_with_bert_alone(overrides: list[str], names: list[str]):
-    """Whoever chooses another graph wants that one, and no second that takes as long again."""
-    assert list(graph_names(compose(*overrides)).values()) == names
+def test_the_graphs_are_those_that_are_chosen(overrides: list[str], names: list[str]):
+    """One or several, in that order; whoever chooses another one wants that one alone, which takes half as long."""
+    assert list(graph_names(compose(*overrides))) == names
 
 
-def test_a_model_of_ones_own_comes_alone(tmp_path: Path):
-    model = tmp_path / "my.onnx"
-    model.write_bytes(b"a model")
-    assert graph_names(complete_graphs(compose("graph=file", f"graph.path={model}"))) == {"graph": "my"}
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option.startswith("graph=")])
+def test_an_option_is_the_graph_of_its_name(option: str):
+    """By the first line of its file, so that a list of options is a mapping of graphs."""
+    name = option.removeprefix("graph=")
+    assert (CONF / f"graph/{name}.yaml").read_text().startswith(f"# @package graphs.{name}\n")
 
 
-def test_every_graph_beside_another_belongs_to_one():
-    beside = {file.stem for file in (CONF / "graph/beside").glob("*.yaml")}
-    assert {f"graph={name}" for name in beside} <= set(ZOO_GRAPHS)
-    assert beside == {"bert"}
-
-
-def test_graph_from_a_file_is_known_by_its_content(tmp_path: Path):
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
     model = tmp_path / "my.onnx"
     model.write_bytes(b"first")
-    config = compose("graph=file", f"graph.path={model}")
-    first = complete_graphs(config).graph
-    assert (first.name, len(first.sha256)) == ("my", 64)
-    assert complete_graphs(config).graph == first
+    return model
+
+
+@pytest.mark.parametrize("graphs", ["file", "[bert,file]"])
+def test_a_model_of_ones_own_is_a_graph_like_others(model: Path, graphs: str):
+    """Alone or in the list, known by its content."""
+    config = compose(f"graph={graphs}", f"model={model}")
+    first = completed(config)
+    assert graph_names(first)[-1] == "my"
+    assert len(first.graphs.my.sha256) == 64
+    assert completed(config) == completed(first) == first
     model.write_bytes(b"second")
-    assert complete_graphs(config).graph.sha256 != first.sha256
+    assert completed(first).graphs.my.sha256 == completed(config).graphs.my.sha256 != first.graphs.my.sha256
 
 
-def test_two_files_are_both_known_by_their_content(tmp_path: Path):
-    for name in ("my", "other"):
-        (tmp_path / f"{name}.onnx").write_text(name)
-    overrides = [f"graph.path={tmp_path}/my.onnx", f"second_graph.path={tmp_path}/other.onnx"]
-    config = complete_graphs(compose("graph=file", "graph@second_graph=file", *overrides))
-    assert graph_names(config) == {"graph": "my", "second_graph": "other"}
-    assert config.graph.sha256 != config.second_graph.sha256
-
-
-def test_two_graphs_of_one_name_are_refused():
+def test_two_graphs_of_one_name_are_refused(model: Path):
     """Their results would lie in one folder."""
-    with pytest.raises(InputError, match=r"both named bert; set second_graph\.name to another name"):
-        complete_graphs(compose("graph=bert", "graph@second_graph=bert"))
+    with pytest.raises(InputError, match="two graphs are named bert: give the file of your own another name"):
+        completed(compose("graph=[bert,file]", f"model={model.rename(model.with_name('bert.onnx'))}"))
 
 
-def test_a_second_graph_that_is_given_as_a_value_is_refused():
-    with pytest.raises(InputError, match="choose a graph by graph@second_graph=gpt2"):
-        graph_names(OmegaConf.create({"graph": {"kind": "zoo", "name": "vit"}, "second_graph": "gpt2"}))
+def test_an_experiment_on_no_graph_is_refused():
+    with pytest.raises(InputError, match="there is no graph: choose one or several"):
+        completed(compose("graph=[]"))
 
 
-def test_graph_from_a_file_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match=r"graph\.path: nowhere\.onnx does not exist; give the path"):
-        complete_graphs(compose("graph=file", "graph.path=nowhere.onnx"))
+def test_a_model_that_is_not_given_or_not_there_is_refused():
+    with pytest.raises(InputError, match=r"give the path of its ONNX file, graph=file model=my\.onnx$"):
+        completed(compose("graph=file"))
+    with pytest.raises(InputError, match=r"^model=nowhere\.onnx does not exist; give the path of an ONNX file"):
+        completed(compose("graph=file", "model=nowhere.onnx"))
+
+
+WRONG = {
+    "temperature=hot": "temperature: Expected `float`, got `str`, and it is 'hot'",
+    "temperature=null": "temperature: Expected `float`, got `null`",
+    "graphs.bert.settings.layers=many": "bert cannot have layers='many': give a whole number",
+    "graphs.bert.selection.layers=many": "bert cannot have layers='many': give a whole number",
+    "graphs.bert.entry=bart": "there is no model of the zoo 'bart'",
+    "rules.generation.families.join=two": "rules.generation.families: Expected `int`, got `str`",
+    "rules.selection.size=1.5": "rules.selection.size: Expected `int`, got `float`, and it is 1.5",
+    "cost.pace=slow": "cost.pace: Expected `float`, got `str`",
+    "reward.kind=none": "unknown reward 'none': choose one of incremental",
+    "environment.max_steps=1.5": "environment.max_steps: Expected `int`, got `float`",
+    "rollouts.led=[often]": "rollouts.led: Expected `float`, got `str`",
+    "world_model.epochs=[2]": "world_model.epochs: Expected `int`, got `array`",
+    "controller.dream.num_envs=few": "controller.dream.num_envs: Expected `int`, got `str`",
+    "+controller.ppo.gama=0.9": "controller.ppo: unknown setting gama; the settings are total_steps",
+    "evaluation.gate.rounds=x": "evaluation.gate.rounds: Expected `int`, got `str`",
+    "evaluation.methods.chains.expansions=x": "evaluation.methods.chains.expansions: Expected `int | null`",
+    "sweep.seeds=[a]": "sweep.seeds: Expected `int`, got `str`",
+    "pretrained=none": "pretrained: Invalid enum value 'none'",
+}
+"""Of each section that a stage reads, a setting of a wrong type."""
+
+
+@pytest.mark.parametrize("override", WRONG)
+def test_a_setting_of_a_wrong_type_is_refused_when_it_is_composed(override: str):
+    with pytest.raises(InputError) as refused:
+        completed(compose(override))
+    assert str(refused.value).startswith(WRONG[override])
+
+
+def test_every_section_of_every_stage_is_typed(repository: Path):
+    """Not vacuous, as each of them is in the table above; `formulation` comes with the world model."""
+    read = {section for stage in stage_names(repository) for section in read_declaration(stage, repository).sections}
+    wrong = {override.lstrip("+").partition("=")[0].partition(".")[0] for override in WRONG}
+    assert read - wrong == {"formulation", "seed"}
+
+
+GRAPH_LEVEL = ("controller=maskable_ppo", "rollouts=random")
+"""Options that go with world_model=graph_level."""
+READ_BY_STAGES = [option for option in OPTIONS if not option.startswith(("agent=", "pass_agent=", "search="))]
+
+
+@pytest.mark.parametrize("option", READ_BY_STAGES)
+def test_every_option_has_the_types_of_its_sections(option: str, model: Path):
+    """As conf/ says it; one of the other world model is refused."""
+    if option in GRAPH_LEVEL:
+        with pytest.raises(InputError, match=": unknown setting"):
+            completed(compose(option))
+        completed(compose(option, "world_model=graph_level"))
+    else:
+        completed(compose(option, f"model={model}"))
+
+
+def test_what_is_composed_is_checked_without_pytorch(repository: Path):
+    """Else a wrong letter would be told after the seconds that it takes to import; both world models are composed."""
+    check = "from tracking.composition import completed, compose_configuration as compose; "
+    check += "completed(compose()); completed(compose(['world_model=graph_level']))"
+    assert "torch" not in modules_after(check, repository)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", [name for name in stage_names(CONF.parent) if name not in ("code", "config")])
+def test_a_stage_refuses_a_setting_before_it_imports_pytorch(stage: str, repository: Path):
+    """Which its script imports, where it works; not vacuous, as it imports what it is checked by."""
+    found = modules_after(f"import {stage}", repository / "pipelines")
+    assert "tracking.sections" in found
+    assert "torch" not in found
+
+
+def modules_after(statements: str, folder: Path) -> set[str]:
+    """The modules that a fresh process has imported after these statements."""
+    command = [sys.executable, "-c", f"import sys; {statements}; print(*sys.modules)"]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    return set(
+        subprocess.run(command, cwd=folder, env=variables, check=True, capture_output=True, text=True).stdout.split()
+    )
 
 
 def test_overrides_of_an_experiment_survive_the_config_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,12 +1,15 @@
 """Each dvc.yaml against the code: a stage runs again whenever something that it uses has changed."""
 
 import ast
+import os
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import grimp
 import pytest
 import yaml
+from support.checkouts import checkout_of
 from tracking.code import DIGESTS, WATCHING, modules_of
 from tracking.declaration import read_declaration, stage_names
 
@@ -17,7 +20,8 @@ from rlflow.zoo.registry import BUILDERS
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "pipelines/studies"
-POLICY = STUDIES / "policy"
+PROJECTS = sorted(path.parent for path in ROOT.glob("data/*/dvc.yaml"))
+POLICY = ROOT / "data/policy"
 PACKAGES = {"rlflow": "src", "experiment": "pipelines", "studies": "pipelines", "tracking": "pipelines"}
 """Of each package the folder that it lies in."""
 
@@ -30,9 +34,7 @@ def script_of(stage: str, folder: Path) -> Path:
 DECLARED = stage_names(ROOT)
 STAGES = tuple(name for name in DECLARED if script_of(name, ROOT / "pipelines").exists())
 SCRIPTS = {name: (ROOT, script_of(name, ROOT / "pipelines")) for name in STAGES} | {
-    name: (folder, script_of(name, folder))
-    for folder in (path.parent for path in sorted(STUDIES.glob("*/dvc.yaml")))
-    for name in stage_names(folder)
+    name: (folder, script_of(name, STUDIES / folder.name)) for folder in PROJECTS for name in stage_names(folder)
 }
 """Of each stage the folder of its dvc.yaml, and its script."""
 REGISTRIES = {
@@ -91,7 +93,8 @@ def test_the_code_that_a_stage_uses_is_a_parameter_of_it(stage: str, graph: grim
     root, script = SCRIPTS[stage]
     project = "" if root == ROOT else f"{root.name}."
     content = yaml.safe_load((root / "dvc.yaml").read_text())["stages"][stage]
-    assert {DIGESTS.as_posix(): [f"{project}{script.stem}"]} in content.get("do", content)["params"]
+    digests = os.path.relpath(ROOT / DIGESTS, root)
+    assert {digests: [f"{project}{script.stem}"]} in content.get("do", content)["params"]
     modules = modules_of(script, ROOT)
     assert any(module.startswith("rlflow.") for module in modules), "or the stage does nothing"
     assert modules >= imported(script, graph)
@@ -126,10 +129,11 @@ def test_every_dependency_exists_or_is_an_output(stage: str, repository: Path):
 
 
 def expanded(stage: str, root: Path, kind: str) -> list[Path]:
-    """The paths of a stage; where it is one for each of several items, those of all, with key and item filled in."""
+    """The paths of a stage from the root; where it is one for each of several items, of all, with these filled in."""
     items = yaml.safe_load((root / "dvc.yaml").read_text())["stages"][stage].get("foreach", {"": {}})
     paths = getattr(read_declaration(stage, root), kind)
-    return [Path(_filled(path, key, item)) for key, item in items.items() for path in paths]
+    filled = [_filled(path, key, item) for key, item in items.items() for path in paths]
+    return [Path(os.path.relpath(root / path, ROOT)) for path in filled]
 
 
 def _filled(path: str, key: str, item: dict[str, str]) -> str:
@@ -140,30 +144,41 @@ def _filled(path: str, key: str, item: dict[str, str]) -> str:
 
 
 def test_a_stage_of_several_items_has_the_paths_of_each():
-    outputs = expanded("cells", STUDIES / "paper", "outputs")
+    outputs = expanded("cells", ROOT / "data/paper", "outputs")
     assert {Path("data/paper/shapes"), Path("data/results/paper/graphs.json")} <= {*outputs}
-    assert Path("data/paper/agents") in expanded("cells", STUDIES / "paper", "dependencies"), "of the part `latency`"
+    assert Path("data/paper/agents") in expanded("cells", ROOT / "data/paper", "dependencies"), "of the part `latency`"
 
 
 def test_the_experiment_and_the_policy_do_not_depend_on_each_other():
     """Else `dvc repro` would train the policy that ships, or `make study NAME=policy` run the experiment."""
-    of = {
-        root: [read_declaration(name, place) for name, (place, _) in SCRIPTS.items() if place == root]
-        for root in (ROOT, POLICY)
-    }
+    of = {root: {kind: _paths(root, kind) for kind in ("outputs", "dependencies")} for root in (ROOT, POLICY)}
     for one, other in ((ROOT, POLICY), (POLICY, ROOT)):
-        outputs = {Path(path) for declaration in of[one] for path in declaration.outputs}
-        inputs = {Path(path) for declaration in of[other] for path in declaration.dependencies}
+        outputs, inputs = of[one]["outputs"], of[other]["dependencies"]
         assert outputs, "or there is nothing to depend on"
         assert not [pair for pair in product(outputs, inputs) if pair[0].is_relative_to(pair[1])]
         assert not [pair for pair in product(outputs, inputs) if pair[1].is_relative_to(pair[0])]
 
 
+@pytest.mark.slow
+def test_dvc_sees_no_study_in_the_experiment(tmp_path: Path, command: Callable):
+    """Else a checkout that has run none lacks data: `dvc exp apply` would fail, and `dvc status` print pages."""
+    projects = [str(project.relative_to(ROOT)) for project in PROJECTS]
+    assert {"data/paper", "data/policy"} <= {*projects}, "or nothing is left out"
+    settings = [
+        f"{place}/{name}" for place in (".", *projects) for name in ("dvc.yaml", ".dvc/config", ".dvc/.gitignore")
+    ]
+    checkout = checkout_of(ROOT, [*settings, "params.yaml"], tmp_path)
+    listed = command("dvc", "stage", "list", "--all", "--name-only", cwd=checkout).stdout.split()
+    assert {*listed} == {*DECLARED}
+    own = command("dvc", "stage", "list", "--all", "--name-only", cwd=checkout / "data/policy").stdout.split()
+    assert {*own} == {*stage_names(POLICY)}
+
+
 def test_what_ships_changes_no_stage_of_the_policy():
     """Else shipping it would be a reason to train it again."""
-    inputs = [path for name in stage_names(POLICY) for path in _inputs(name)]
-    assert not [path for path in inputs if Path("src/rlflow/agents/shipped").is_relative_to(path)]
+    shipped = Path("src/rlflow/agents/shipped")
+    assert not [path for path in _paths(POLICY, "dependencies") if shipped.is_relative_to(path)]
 
 
-def _inputs(stage: str) -> tuple[str, ...]:
-    return read_declaration(stage, POLICY).dependencies
+def _paths(root: Path, kind: str) -> set[Path]:
+    return {path for name, (place, _) in SCRIPTS.items() if place == root for path in expanded(name, root, kind)}

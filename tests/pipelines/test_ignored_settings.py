@@ -101,7 +101,7 @@ def refused(group: str, script: str) -> bool:
 @pytest.mark.parametrize(
     ("script", "override"),
     [
-        ("fit_world_model", "graph.settings.layers=2"),  # it reads rollouts, whatever graph these were of
+        ("fit_world_model", "graphs.bert.settings.layers=2"),  # it reads rollouts, whatever graph these were of
         ("evaluate", "temperature=0.5,1.0"),
         ("evaluate", "world_model.epochs=3"),
         ("collect_rollouts", "controller.ppo.epochs=1"),

@@ -68,12 +68,12 @@ def test_a_fresh_clone_pulls_the_models_and_optimises_with_them(
     """Without a run: nothing of the clone's own was trained, and `dvc status` finds nothing to do."""
     publisher = checkout_at("publisher")
     command("dvc", "cache", "dir", "--local", str(repository / ".dvc/cache"), cwd=publisher)
-    command("dvc", "push", "dvc.yaml", cwd=publisher, **KEYS)
+    command("dvc", "push", cwd=publisher, **KEYS)
 
     clone = checkout_at("clone")
     assert not (clone / "data/policies").exists()
-    command("dvc", "pull", "dvc.yaml", cwd=clone, **KEYS)
-    assert "up to date" in command("dvc", "status", "dvc.yaml", cwd=clone).stdout
+    command("dvc", "pull", cwd=clone, **KEYS)
+    assert "up to date" in command("dvc", "status", cwd=clone).stdout
     assert not (clone / "mlflow.db").exists(), "which any run would have left"
 
     command("rlflow", "zoo", "build", "tiny_chain", "-o", "tiny.onnx", cwd=clone)
@@ -86,6 +86,17 @@ def test_a_shared_cache_holds_the_models_of_all_checkouts(repository: Path, chec
     """Another checkout takes them from there, without a remote."""
     checkout = checkout_at("colleague")
     command("dvc", "cache", "dir", "--local", str(repository / ".dvc/cache"), cwd=checkout)
-    command("dvc", "checkout", "dvc.yaml", cwd=checkout)
+    command("dvc", "checkout", cwd=checkout)
     assert sorted(path.name for path in (checkout / "data/policies").iterdir()) == ["bert_tiny", "t5_tiny"]
-    assert "up to date" in command("dvc", "status", "dvc.yaml", cwd=checkout).stdout
+    assert "up to date" in command("dvc", "status", cwd=checkout).stdout
+
+
+def test_an_experiment_is_applied_where_no_study_was_run(
+    repository: Path, experiment: str, checkout_at: Callable, command: Command
+):
+    """And nothing is left to do: what studies keep, which this checkout never had, is no part of the experiment."""
+    checkout = checkout_at("newcomer")
+    command("dvc", "cache", "dir", "--local", str(repository / ".dvc/cache"), cwd=checkout)
+    command("git", "checkout", "--quiet", "HEAD~1", cwd=checkout)
+    command("dvc", "exp", "apply", experiment, cwd=checkout)
+    assert "up to date" in command("dvc", "status", cwd=checkout).stdout

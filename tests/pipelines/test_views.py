@@ -29,7 +29,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def checkout(repository: Path, tmp_path: Path) -> Path:
     """A repository with the declarations of this one and what its results show, one figure of which has changed."""
-    settings = [".dvc/config", ".dvc/.gitignore", "params.yaml", "dvc.yaml", "pipelines/studies/policy/dvc.yaml"]
+    settings = [".dvc/config", ".dvc/.gitignore", "params.yaml", "dvc.yaml"]
     templates = [str(path.relative_to(repository)) for path in (repository / ".dvc/plots").iterdir()]
     views = [path for path in outputs_by_kind(repository) if path.endswith((".yaml", ".csv", ".png"))]
     folder = checkout_of(repository, [*dict.fromkeys([*settings, *templates, *views])], tmp_path)

@@ -20,7 +20,7 @@ CONFIG = OmegaConf.create(
         "seed": 7,
         "temperature": 1.0,
         "first": {"size": 3},
-        "graph": {"kind": "zoo", "name": "small", "path": "conf/graph/small.yaml"},
+        "graphs": {"small": {"kind": "zoo", "entry": "tiny_chain"}},
     }
 )
 

@@ -1,4 +1,4 @@
-"""A stage of your own: count where each rule matches the graph.
+"""A stage of your own: count where each rule matches each graph.
 
     rlflow zoo list                          # graphs that conf/graph may name
     dvc repro                                # or, without DVC: python pipelines/count_matches.py
@@ -20,14 +20,17 @@ from rlflow.rules.matching.rewriter import Rewriter
 
 @pipeline_stage
 def count_matches(stage: Stage) -> None:
-    graph = graph_of(stage.settings["graph"])
-    library = rlflow.load_library()
-    counts = Rewriter(library.rules).matches(graph).counts
+    counts = stage.each_graph(_count)
+    stage.metrics.write_text(json.dumps(counts, indent=2) + "\n")
+    stage.report({graph: {"rules_that_match": len(named)} for graph, named in counts.items()})
 
+
+def _count(stage: Stage) -> dict[str, int]:
+    """The matches on one graph, by the rule's name."""
+    graph, library = graph_of(stage.settings["graph"]), rlflow.load_library()
+    counts = Rewriter(library.rules).matches(graph).counts
     least = stage.settings["counting"]["least"]
-    named = {rule.name: count for rule, count in zip(library.rules, counts, strict=True) if count >= least}
-    stage.metrics.write_text(json.dumps({stage.graph: named}, indent=2) + "\n")
-    stage.report({"rules_that_match": len(named)})
+    return {rule.name: count for rule, count in zip(library.rules, counts, strict=True) if count >= least}
 
 
 if __name__ == "__main__":

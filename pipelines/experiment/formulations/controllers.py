@@ -3,17 +3,20 @@
 controller_of(stage.settings).trainer(stage, cost_model)
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tracking.stage import Stage
+from rlflow.plugins import Registry
 
-from experiment.formulations.controller_trainer import ControllerTrainer
-from experiment.formulations.graph_level import controller as graph_level
-from experiment.formulations.match_level import controller as match_level
-from rlflow.agents.policy_search import WorldModelSearch
-from rlflow.cost.base import CostModel
-from rlflow.method import Method
+if TYPE_CHECKING:
+    from tracking.stage import Stage
+
+    from experiment.formulations.controller_trainer import ControllerTrainer
+    from rlflow.agents.policy_search import WorldModelSearch
+    from rlflow.cost.base import CostModel
+    from rlflow.method import Method
 
 
 class ControllerPart(Protocol):
@@ -29,9 +32,16 @@ class ControllerPart(Protocol):
         """Return the search that goes by the trained controller of one graph, with its options."""
 
 
-CONTROLLERS: Mapping[str, ControllerPart] = {"graph_level": graph_level, "match_level": match_level}
+CONTROLLERS: Registry[ControllerPart] = Registry(
+    noun="formulation",
+    group="rlflow.controllers",
+    built_in={
+        "graph_level": "experiment.formulations.graph_level.controller",
+        "match_level": "experiment.formulations.match_level.controller",
+    },
+)
 
 
 def controller_of(settings: Mapping[str, Any]) -> ControllerPart:
     """Return the controller of the formulation that the settings name."""
-    return CONTROLLERS[settings["formulation"]]
+    return CONTROLLERS.get(settings["formulation"])

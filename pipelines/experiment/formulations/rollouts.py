@@ -3,17 +3,20 @@
 rollouts_of(stage.settings).write(stage, cost_model, on_episode)
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tracking.share import Share
-from tracking.stage import Stage
+from rlflow.plugins import Registry
 
-from experiment.formulations.episodes import OnEpisode
-from experiment.formulations.graph_level import rollouts as graph_level
-from experiment.formulations.match_level import rollouts as match_level
-from rlflow.cost.base import CostModel
-from rlflow.trajectory.state_graph import Way
+if TYPE_CHECKING:
+    from tracking.share import Share
+    from tracking.stage import Stage
+
+    from experiment.formulations.episodes import OnEpisode
+    from rlflow.cost.base import CostModel
+    from rlflow.trajectory.state_graph import Way
 
 
 class RolloutsPart(Protocol):
@@ -32,9 +35,16 @@ class RolloutsPart(Protocol):
         """Yield the states of each episode that was written for one graph."""
 
 
-ROLLOUTS: Mapping[str, RolloutsPart] = {"graph_level": graph_level, "match_level": match_level}
+ROLLOUTS: Registry[RolloutsPart] = Registry(
+    noun="formulation",
+    group="rlflow.rollouts",
+    built_in={
+        "graph_level": "experiment.formulations.graph_level.rollouts",
+        "match_level": "experiment.formulations.match_level.rollouts",
+    },
+)
 
 
 def rollouts_of(settings: Mapping[str, Any]) -> RolloutsPart:
     """Return the rollouts of the formulation that the settings name."""
-    return ROLLOUTS[settings["formulation"]]
+    return ROLLOUTS.get(settings["formulation"])

@@ -3,15 +3,18 @@
 world_model_of(stage.settings).fit(stage, rollouts, config, on_epoch)
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from torch import nn
-from tracking.stage import Stage
+from rlflow.plugins import Registry
 
-from experiment.formulations.graph_level import world_model as graph_level
-from experiment.formulations.match_level import world_model as match_level
-from rlflow.world_model.epochs import OnEpoch
+if TYPE_CHECKING:
+    from torch import nn
+    from tracking.stage import Stage
+
+    from rlflow.world_model.epochs import OnEpoch
 
 
 class WorldModelPart(Protocol):
@@ -38,9 +41,16 @@ class WorldModelPart(Protocol):
         """Return figures of how far the dream can be trusted, on episodes that were not trained on."""
 
 
-WORLD_MODELS: Mapping[str, WorldModelPart] = {"graph_level": graph_level, "match_level": match_level}
+WORLD_MODELS: Registry[WorldModelPart] = Registry(
+    noun="formulation",
+    group="rlflow.world_models",
+    built_in={
+        "graph_level": "experiment.formulations.graph_level.world_model",
+        "match_level": "experiment.formulations.match_level.world_model",
+    },
+)
 
 
 def world_model_of(settings: Mapping[str, Any]) -> WorldModelPart:
     """Return the world model of the formulation that the settings name."""
-    return WORLD_MODELS[settings["formulation"]]
+    return WORLD_MODELS.get(settings["formulation"])

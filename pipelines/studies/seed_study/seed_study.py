@@ -51,11 +51,11 @@ RESULTS = Path("data/results/seed_study/metrics.json")
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    name = settings["graph"]["name"]
+    ((name, section),) = settings["graphs"].items()
     folder = Path(".checkpoints/seed_study") / name
     prices = folder / "prices.json"
     cost_model = cost_model_of(settings["cost"], prices if prices.exists() else None)
-    graph = graph_of(settings["graph"])
+    graph = graph_of(section)
     rules = _rules(folder, graph, cost_model, settings)
 
     env = SubstitutionEnv(

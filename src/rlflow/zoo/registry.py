@@ -129,22 +129,23 @@ def describe(name: str) -> ZooEntry:
 def build(name: str, **settings: object) -> ModelProto:
     """Build the model `name` with seeded random weights: same settings, same bytes.
 
-    Raises InputError for an unknown name or setting, and for a value that the setting does not admit.
+    Raises InputError as `check_settings` does.
     """
-    _check_settings(name, settings)
+    check_settings(name, settings)
     return BUILDERS.get(name)(**settings)
 
 
 def optimum(name: str, **settings: object) -> ModelProto:
     """Build the best graph for `build(name, **settings)`: same inputs, outputs and function, same drawn weights.
 
-    Raises InputError as `build` does, and for a model whose best graph is not known.
+    Raises InputError as `check_settings` does, and for a model whose best graph is not known.
     """
-    _check_settings(name, settings)
+    check_settings(name, settings)
     return OPTIMA.get(name)(**settings)
 
 
-def _check_settings(name: str, settings: Mapping[str, object]) -> None:
+def check_settings(name: str, settings: Mapping[str, object]) -> None:
+    """Raise InputError for an unknown name or setting, and for a value that the setting does not admit."""
     entry = describe(name)
     annotations = get_type_hints(BUILDERS.get(name))
     for setting, value in settings.items():

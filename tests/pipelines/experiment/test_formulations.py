@@ -1,6 +1,5 @@
 """Every world model that can be chosen has all parts of a formulation, and what is drawn of its fit is kept."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,22 @@ from experiment.formulations.world_models import WORLD_MODELS, world_model_of
 
 from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.errors import InputError
+from rlflow.plugins import Registry
 
 PARTS = {rollouts_of: ROLLOUTS, world_model_of: WORLD_MODELS, controller_of: CONTROLLERS}
 
 
 @pytest.mark.parametrize(("part_of", "parts"), PARTS.items())
-def test_every_world_model_has_a_formulation(part_of: Any, parts: Mapping[str, Any], repository: Path) -> None:
+def test_every_world_model_has_a_formulation(part_of: Any, parts: Registry[Any], repository: Path) -> None:
     files = list((repository / "conf/world_model").glob("*.yaml"))
     found = [part_of(yaml.safe_load(path.read_text(encoding="utf-8"))) for path in files]
-    assert {id(one) for one in found} == {id(one) for one in parts.values()}
-    assert len(files) == len(parts) > 1
+    assert {id(one) for one in found} == {id(parts.get(name)) for name in parts.names()}
+    assert len(files) == len(found) > 1
 
 
-@pytest.mark.parametrize("name", WORLD_MODELS)
+@pytest.mark.parametrize("name", WORLD_MODELS.names())
 def test_curves_that_are_drawn_are_kept(name: str) -> None:
-    world_model = WORLD_MODELS[name]
+    world_model = WORLD_MODELS.get(name)
     assert 1 < len(world_model.DRAWN) < len(world_model.CURVES)
     assert set(world_model.DRAWN) <= world_model.CURVES.keys()
 

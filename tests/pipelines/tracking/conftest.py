@@ -19,23 +19,24 @@ defaults:
   - hydra_base
 seed: 0
 temperature: 1.0
+model: conf/graph/file.yaml
 first:
   size: 3
 """,
-    "conf/graph/small.yaml": "{kind: zoo, name: small, path: conf/graph/small.yaml}",
-    "conf/graph/large.yaml": "{kind: zoo, name: large, path: conf/graph/large.yaml}",
-    "conf/graph/file.yaml": "{kind: file, name: null, path: '???', sha256: null}",
+    "conf/graph/small.yaml": "# @package graphs.small\n{kind: zoo, entry: tiny_chain}",
+    "conf/graph/large.yaml": "# @package graphs.large\n{kind: zoo, entry: tiny_merge}",
+    "conf/graph/file.yaml": "# @package graphs.file\n{kind: file, path: '${model}'}",
     "dvc.yaml": """
 stages:
   config:
     cmd: python -m tracking.composition
-    deps: [conf, "${graph.path}"]
+    deps: [conf, "${model}"]
     outs:
       - params.yaml: {cache: false, persist: true}
   first:
     cmd: python pipelines/first.py -cn resolved
     deps: [pipelines/first.py]
-    params: [seed, graph, first]
+    params: [seed, graphs, first]
     outs: [data/first]
     metrics:
       - data/results/first/metrics.json: {cache: false}

@@ -71,9 +71,9 @@ def test_queued_experiments_are_one_for_each_value(repro: Callable, dvc_project:
 def test_graph_from_a_file_runs_again_when_the_file_changes(repro: Callable, dvc_project: Path, command: Callable):
     model = dvc_project / "my.onnx"
     model.write_bytes(b"first")
-    select = ("-S", "graph=file", "-S", "graph.path=my.onnx")
+    select = ("-S", "graph=file", "-S", "model=my.onnx")
     command("dvc", "exp", "run", *select, cwd=dvc_project)
-    assert "name: my\n" in (dvc_project / "params.yaml").read_text()
+    assert "  my:\n" in (dvc_project / "params.yaml").read_text()
     assert repro() == []
     model.write_bytes(b"second")
     command("dvc", "exp", "run", *select, cwd=dvc_project)
@@ -85,8 +85,12 @@ def test_graph_from_a_file_runs_again_when_the_file_changes(repro: Callable, dvc
 def test_graph_from_a_file_in_conf_runs_again_when_the_file_changes(repro: Callable, dvc_project: Path):
     model, config = dvc_project / "my.onnx", dvc_project / "conf/config.yaml"
     model.write_bytes(b"first")
-    (dvc_project / "conf/graph/mine.yaml").write_text("{kind: file, name: null, path: my.onnx, sha256: null}")
-    config.write_text(config.read_text().replace("graph: small", "graph: mine"))
+    own = (
+        config.read_text()
+        .replace("graph: small", "graph: file")
+        .replace("model: conf/graph/file.yaml", "model: my.onnx")
+    )
+    config.write_text(own)
     assert repro() == ["config", "first", "second"]
     assert repro() == ["config"]  # DVC reads the name of the file before params.yaml is composed: one time late
     assert repro() == []

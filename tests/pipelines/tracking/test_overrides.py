@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
-from tracking.overrides import RefuseIgnored, refuse_ignored
+from tracking.overrides import RefuseOverrides, refuse_ignored
 
 from rlflow.errors import InputError
 
@@ -13,15 +13,18 @@ CONFIG = OmegaConf.create(
     {
         "seed": 0,
         "temperature": 1.0,
-        "graph": {"kind": "zoo", "name": "small", "path": "conf/graph/small.yaml", "settings": {"layers": 2}},
+        "model": "conf/graph/file.yaml",
+        "graphs": {"small": {"kind": "zoo", "entry": "bert", "settings": {"layers": 2}}},
         "first": {"size": 3, "heat": "${temperature}"},
     }
 )
 OPTIONS = {
+    "graph/small.yaml": "# @package graphs.small\nkind: zoo",
+    "graph/large.yaml": "# @package graphs.large\nkind: zoo",
     "first/large.yaml": "size: 9",
     "style/plain.yaml": "# @package _global_\nfirst: {size: 4}\nsecond: {}",
     "style/of/plain.yaml": "# @package _global_\nother: 1",
-    "taste/sweet.yaml": "# @package _global_\ndefaults:\n  - override /graph@second_graph: large",
+    "taste/sweet.yaml": "# @package _global_\ndefaults:\n  - override /graph: large",
     "unread/any.yaml": "value: 1",
 }
 STAGES = """
@@ -60,8 +63,9 @@ def root(tmp_path: Path) -> Path:
         ("second", "+second.size=3", True),
         ("second", "++anything.else=3", False),
         ("first", "graph=large", True),  # every stage works on the graphs of the experiment
-        ("first", "graph.path=my.onnx", True),
-        ("first", "graph.settings.layers=3", False),
+        ("first", "graph=[small,large]", True),
+        ("first", "model=my.onnx", True),
+        ("first", "graphs.small.settings.layers=3", False),
         ("second", "seed=0,1,2", True),
         ("second", "workers=2", True),
         ("second", "style=plain", True),  # what an option fills is in its file
@@ -105,22 +109,53 @@ def config(root: Path, monkeypatch: pytest.MonkeyPatch) -> DictConfig:
     return merged
 
 
-@pytest.mark.parametrize("start", [RefuseIgnored.on_run_start, RefuseIgnored.on_multirun_start])
+@pytest.mark.parametrize("start", [RefuseOverrides.on_run_start, RefuseOverrides.on_multirun_start])
 def test_single_runs_and_sweeps_are_left_alike(start: Callable[..., None], config: DictConfig):
     """By an exit, as Hydra makes warnings of errors."""
-    start(RefuseIgnored(), config, config_name="config")
+    start(RefuseOverrides(), config, config_name="config")
     config.hydra.overrides.task.append("first.size=2")
     with pytest.raises(SystemExit, match=r"^second ignores first\.size=2: first\.size is read by first; leave it out$"):
-        start(RefuseIgnored(), config, config_name="config")
+        start(RefuseOverrides(), config, config_name="config")
+
+
+@pytest.mark.parametrize(
+    "override", ["first.heat=0.5", "temperature=0.5,1", "temperature=range(2)", "graph=small,large"]
+)
+def test_a_sweep_over_settings_of_their_types_begins(config: DictConfig, override: str):
+    config.hydra.job.name = "first"
+    config.hydra.overrides.task.append(override)
+    RefuseOverrides().on_multirun_start(config)
+
+
+@pytest.mark.parametrize("override", ["temperature=0.5,hot", "temperature=hot,0.5", "seed=0,1.5"])
+def test_a_sweep_is_left_for_any_value_of_a_wrong_type(config: DictConfig, override: str):
+    """Before the job that has it, which may be the last."""
+    config.hydra.job.name = "first"
+    config.hydra.overrides.task.append(override)
+    with pytest.raises(SystemExit, match=r": Expected `(float|int)`, got `(str|float)`, and it is "):
+        RefuseOverrides().on_multirun_start(config)
+
+
+def test_a_model_is_looked_for_where_a_sweep_names_it(config: DictConfig, root: Path):
+    """Not where conf/ does, which is no model."""
+    config.hydra.job.name = "first"
+    config.graphs = {"file": {"kind": "file", "path": "${model}"}}
+    for name in ("one", "other"):
+        (root / f"{name}.onnx").write_text(name)
+    config.hydra.overrides.task.append("model=one.onnx,other.onnx")
+    RefuseOverrides().on_multirun_start(config)
+    config.hydra.overrides.task[-1] = "model=one.onnx,third.onnx"
+    with pytest.raises(SystemExit, match=r"^model=third\.onnx does not exist"):
+        RefuseOverrides().on_multirun_start(config)
 
 
 def test_what_a_search_would_draw_is_refused(config: DictConfig):
     """The settings of a sweeper are on no command line."""
     config.hydra.sweeper.params = {"temperature": "interval(0.5, 1.5)"}
     with pytest.raises(SystemExit, match=r"^second ignores temperature=drawn: temperature is read by first"):
-        RefuseIgnored().on_multirun_start(config)
+        RefuseOverrides().on_multirun_start(config)
     config.hydra.job.name = "first"
-    RefuseIgnored().on_multirun_start(config)
+    RefuseOverrides().on_multirun_start(config)
 
 
 @pytest.mark.slow

@@ -132,8 +132,7 @@ def test_a_stage_that_workers_cannot_share_is_refused(start):
         start(first_by_graph, OmegaConf.merge(CONFIG, {"worker": 0, "workers": 2}))
 
 
-SECOND_GRAPH = {"second_graph": {"kind": "zoo", "name": "large", "path": "conf/graph/large.yaml"}}
-TWO_GRAPHS = OmegaConf.merge(CONFIG, SECOND_GRAPH)
+TWO_GRAPHS = OmegaConf.merge(CONFIG, {"graphs": {"large": {"kind": "zoo", "entry": "tiny_merge"}}})
 
 
 def first_by_graph(stage: Stage) -> None:
@@ -141,7 +140,7 @@ def first_by_graph(stage: Stage) -> None:
 
     def work(on_graph: Stage) -> dict[str, str]:
         on_graph.log(0, {"loss": 1.0})
-        seen = {"section": on_graph.settings["graph"]["name"], "checkpoint": str(on_graph.checkpoint)}
+        seen = {"entry": on_graph.settings["graph"]["entry"], "checkpoint": str(on_graph.checkpoint)}
         on_graph.output(f"data/first/{on_graph.graph}").write_text("done")
         return seen
 
@@ -152,11 +151,11 @@ first_by_graph.__name__ = "first"
 
 
 def test_work_by_graph_sees_one_graph_after_another(start, project: Path, store_root: Path):
-    declare_second_graph(project)
     start(first_by_graph, TWO_GRAPHS)
     seen = json.loads((project / "data/results/first/metrics.json").read_text())
     assert list(seen) == ["small", "large"]
-    assert all(graph == found["section"] == Path(found["checkpoint"]).name for graph, found in seen.items())
+    assert [found["entry"] for found in seen.values()] == ["tiny_chain", "tiny_merge"]
+    assert [Path(found["checkpoint"]).name for found in seen.values()] == ["small", "large"]
     assert sorted(path.name for path in (project / "data/first").iterdir()) == ["large", "small"]
     (run,) = open_store(store_root).client.search_runs(["1"])
     assert run.info.run_name == "first/small+large/7"
@@ -168,14 +167,15 @@ def test_an_experiment_on_one_graph_has_that_one(start, project: Path):
     assert list(json.loads((project / "data/results/first/metrics.json").read_text())) == ["small"]
 
 
-def test_an_undeclared_second_graph_is_refused(start):
-    """DVC would not notice that another one was chosen."""
-    with pytest.raises(InputError, match="section second_graph is read but not declared"):
+def test_undeclared_graphs_are_refused(start, project: Path):
+    """DVC would not notice that others were chosen."""
+    declarations = project / "dvc.yaml"
+    declarations.write_text(declarations.read_text().replace("[seed, graphs, first]", "[seed, first]"))
+    with pytest.raises(InputError, match="section graph is read but not declared"):
         start(first_by_graph, TWO_GRAPHS)
 
 
 def test_a_stage_that_failed_at_the_first_graph_finds_the_checkpoints_of_the_first(start, project: Path):
-    declare_second_graph(project)
     worked: list[str] = []
 
     def first(stage: Stage) -> None:
@@ -211,7 +211,8 @@ def test_graphs_are_worked_on_at_once_by_processes_of_their_own_unless_prices_ar
     start, project: Path, store_root: Path, kind: str, processes: int, own: bool
 ):
     """What they return, write and log is there as if one process had done it; each has a cost model as asked for."""
-    declare_second_graph(project, "cost")
+    declarations = project / "dvc.yaml"
+    declarations.write_text(declarations.read_text().replace("[seed, graphs, first]", "[seed, graphs, first, cost]"))
     listed = project / "prices.json"
     empty_price_list(threads=1).save(listed)
     found: dict[str, dict[str, int | str]] = {}
@@ -238,7 +239,6 @@ def test_graphs_are_worked_on_at_once_by_processes_of_their_own_unless_prices_ar
 @pytest.mark.slow
 def test_a_process_that_fails_fails_the_stage(start, project: Path, store_root: Path, caplog: pytest.LogCaptureFixture):
     """With its own error, which is told at once; the work on the other graph is brought to its end, and kept."""
-    declare_second_graph(project)
 
     def first(stage: Stage) -> None:
         stage.graphs_at_once(failed_at_the_first)
@@ -250,11 +250,6 @@ def test_a_process_that_fails_fails_the_stage(start, project: Path, store_root: 
     assert not (project / "data").exists()
     (run,) = open_store(store_root).client.search_runs(["1"])
     assert run.info.status == "FAILED"
-
-
-def declare_second_graph(project: Path, *more: str) -> None:
-    declarations, sections = project / "dvc.yaml", ", ".join(["seed", "graph", "second_graph", "first", *more])
-    declarations.write_text(declarations.read_text().replace("[seed, graph, first]", f"[{sections}]"))
 
 
 AT_ONCE = """
@@ -279,11 +274,10 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("launcher", ["basic", pytest.param("joblib", marks=pytest.mark.study)])  # loky starts slowly
 def test_a_sweep_gives_children_and_leaves_the_outputs_alone(project: Path, command: Callable, launcher: str):
     """Its jobs start no processes: joblib's could not, and those of all launchers run beside each other already."""
-    declare_second_graph(project)
     (project / "pipelines/first.py").write_text(AT_ONCE.format(work="left_process"))
     (project / "data/first").mkdir(parents=True)
     (project / "data/first/small").write_text("as it was")
-    sweep = ("--multirun", "seed=0,1", f"hydra/launcher={launcher}", "+processes=2", "+graph@second_graph=large")
+    sweep = ("--multirun", "seed=0,1", f"hydra/launcher={launcher}", "+processes=2", "graph=[small,large]")
     command("python", "pipelines/first.py", *sweep, cwd=project, PYTHONPATH=os.pathsep.join(sys.path))
     assert (project / "data/first/small").read_text() == "as it was"
     written = sorted((project / "multirun").rglob("data/first/*"))
@@ -301,9 +295,8 @@ def test_a_sweep_gives_children_and_leaves_the_outputs_alone(project: Path, comm
 @pytest.mark.slow
 def test_no_process_outlives_a_stage_that_was_killed(project: Path):
     """Nor the one that holds the queue: whoever reads the stage's output would wait for it."""
-    declare_second_graph(project)
     (project / "pipelines/first.py").write_text(AT_ONCE.format(work="working_for_ever"))
-    arguments = [sys.executable, "pipelines/first.py", "+processes=2", "+graph@second_graph=large"]
+    arguments = [sys.executable, "pipelines/first.py", "+processes=2", "graph=[small,large]"]
     paths = os.pathsep.join(sys.path)
     variables = {**os.environ, "PYTHONPATH": paths, "DVC_ROOT": str(project)}
     stage = subprocess.Popen(arguments, cwd=project, env=variables, stderr=subprocess.PIPE)
