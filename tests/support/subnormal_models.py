@@ -34,11 +34,11 @@ def every_third(size: int, factor: float) -> np.ndarray:
     return factors
 
 
-def convolutions() -> ModelProto:
+def convolutions(decay: float = DECAY) -> ModelProto:
     """After onnxruntime#6865, #7448, #12959: filters that weight decay has left."""
     nodes, weights, value = [], {}, "x"
     for layer in range(3):
-        weights |= {f"w{layer}": decayed((9, 9, 3, 3), layer), f"b{layer}": decayed((9,), layer)}
+        weights |= {f"w{layer}": decayed((9, 9, 3, 3), layer, decay), f"b{layer}": decayed((9,), layer, decay)}
         nodes.append(helper.make_node("Conv", [value, f"w{layer}", f"b{layer}"], [f"c{layer}"], pads=[1] * 4))
         nodes.append(helper.make_node("Relu", [f"c{layer}"], [f"r{layer}"]))
         value = f"r{layer}"

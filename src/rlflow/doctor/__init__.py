@@ -1,4 +1,4 @@
-"""The doctor: what makes a model slower or larger than it need be, apart from its graph, and what to do about it.
+"""The doctor: it says why a model is slower or larger than it need be, apart from its graph, and what to do about it.
 
     examined = examine("model.onnx", budget_s=60.0)
     for finding in examined.findings:

@@ -1,7 +1,6 @@
 """A model of float16 beside itself in float32."""
 
 import numpy as np
-import pytest
 from support.examined import subject_of
 from support.small_models import dense_model
 
@@ -17,9 +16,3 @@ def test_float16_runs_in_float32_too(tmp_path):
     for finding in half_precision(subject_of(dense_model(dtype=np.float16), tmp_path)):
         assert "float32" in finding.advice
         assert finding.remedy is None, "its inputs would have another type"
-
-
-@pytest.mark.timing
-def test_a_large_product_is_slower_in_float16(tmp_path):
-    (finding,) = half_precision(subject_of(dense_model(256, 512, dtype=np.float16), tmp_path, rounds=8))
-    assert finding.effect.verdict.ratio > 1
