@@ -51,7 +51,7 @@ class Examined:
 
     @property
     def to_do(self) -> tuple[Finding, ...]:
-        """Those with advice."""
+        """Findings with advice."""
         return tuple(finding for _, finding in self.findings if finding.advice)
 
     @property

@@ -165,8 +165,9 @@ class _Walk:
             if maker is None or place is None or readers[node.input[0]] > 1:
                 continue
             factors = self._factors(node, names)
-            for number, _ in names.get(maker.input[place], _NO_WEIGHT) if factors is not None else ():
-                self.factors[number] = factors
+            for number, _ in names.get(maker.input[place], _NO_WEIGHT):
+                if factors is not None:
+                    self.factors[number] = factors
 
     def _factors(self, node: NodeProto, names: _Names) -> np.ndarray | None:
         """The factor of each channel, where it is known."""
