@@ -38,6 +38,7 @@ FURTHER = {
     "timing/metrics.json": ["pipelines/studies/timing_study"],
     "verify_repro": ["pipelines/experiment/reproduction_report.py", "src/rlflow/schemas/figures.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py", "src/rlflow/equivalence/report.py"],
+    "doctor": ["src/rlflow/optimise/report.py"],
     "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
     "replay": ["src/rlflow/cli/replay.py"],
     "rules show": ["src/rlflow/cli/rules.py", "src/rlflow/rules"],

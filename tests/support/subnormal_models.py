@@ -1,4 +1,4 @@
-"""Models with subnormal weights, built after public threads about models that became slow by training.
+"""Models with subnormal weights, the first of them after public threads about models that became slow by training.
 
 decayed((9, 9))             weights of which every third row has decayed to 1e-39
 HARMLESS["LSTM"]()          a model whose outputs do not depend on such rows
@@ -34,11 +34,11 @@ def every_third(size: int, factor: float) -> np.ndarray:
     return factors
 
 
-def convolutions() -> ModelProto:
-    """After onnxruntime#6865, #7448, #12959: filters that weight decay has left."""
+def convolutions(decay: float = DECAY) -> ModelProto:
+    """After onnxruntime#7448, #15630: filters that weight decay has left, in an image network."""
     nodes, weights, value = [], {}, "x"
     for layer in range(3):
-        weights |= {f"w{layer}": decayed((9, 9, 3, 3), layer), f"b{layer}": decayed((9,), layer)}
+        weights |= {f"w{layer}": decayed((9, 9, 3, 3), layer, decay), f"b{layer}": decayed((9,), layer, decay)}
         nodes.append(helper.make_node("Conv", [value, f"w{layer}", f"b{layer}"], [f"c{layer}"], pads=[1] * 4))
         nodes.append(helper.make_node("Relu", [f"c{layer}"], [f"r{layer}"]))
         value = f"r{layer}"
@@ -47,7 +47,7 @@ def convolutions() -> ModelProto:
 
 
 def recurrent(operator: str, gates: int) -> ModelProto:
-    """After onnxruntime#13968: gates of an LSTM or a GRU."""
+    """After oneDNN#561: gates of an LSTM or a GRU."""
     hidden, size, steps = 6, 4, 5
     weights = {
         "w": decayed((gates * hidden, size))[None],
@@ -59,7 +59,7 @@ def recurrent(operator: str, gates: int) -> ModelProto:
 
 
 def block() -> ModelProto:
-    """After onnxruntime#5472: a block of a transformer, with a norm of tiny scale and weights that are transposed."""
+    """A block of a transformer, with a norm of tiny scale and weights that are transposed on their way."""
     width, inner = 12, 24
     nodes = [
         helper.make_node("LayerNormalization", ["x", "scale", "shift"], ["n"]),
@@ -82,7 +82,7 @@ def block() -> ModelProto:
 
 
 def batch_normalised(scale: float = 1e-20) -> ModelProto:
-    """Filters and a scale of 1e-20 each: subnormal as soon as ONNX Runtime makes one weight of both."""
+    """After onnxruntime#6865, #12959: filters and a scale of 1e-20 each, of which ONNX Runtime makes one weight."""
     weights = {
         "w": decayed((9, 3, 3, 3), decay=1e-20),
         "scale": every_third(9, scale),

@@ -102,7 +102,7 @@ def _document(examined: Examined, output: Path | None, budget_s: float) -> dict[
 
 def _lines(examined: Examined, output: Path | None) -> Iterator[str]:
     """Say in a paragraph each what was found; first how much of it asks for something."""
-    asking = sum(bool(finding.advice) for _, finding in examined.findings)
+    asking = len(examined.to_do)
     what = {0: "nothing to do", 1: "one thing to do"}.get(asking, f"{asking} things to do")
     yield f"{examined.source.name} on {examined.hardware.partition(' / ')[0]}: {what}."
     for name, finding in examined.findings:

@@ -1,4 +1,4 @@
-"""The doctor: what makes a model slower or larger than it need be, apart from its graph, and what to do about it.
+"""The doctor: it says why a model is slower or larger than it need be, apart from its graph, and what to do about it.
 
     examined = examine("model.onnx", budget_s=60.0)
     for finding in examined.findings:
@@ -6,6 +6,7 @@
 
 - `finding` is what a finder returns: what is there, its effect as measured here, advice, and the model without it;
 - `subject` is what a finder is given: the model, what it computes, and the time that it has;
+- `profiled` lists the kernels that run;
 - `finders` lists them by name, and `findings` has a module for each: a new one is a file and a line;
 - `examination` asks one after another, and applies what may be applied.
 

@@ -18,6 +18,7 @@ from rlflow.onnx_io import save_model
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.clock import Deadline
 from rlflow.optimise.gate import GateConfig, judgeable
+from rlflow.optimise.refusal import Refused
 from rlflow.optimise.source import Source
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
@@ -50,7 +51,7 @@ class Examined:
 
     @property
     def to_do(self) -> tuple[Finding, ...]:
-        """Those with advice."""
+        """Findings with advice."""
         return tuple(finding for _, finding in self.findings if finding.advice)
 
     @property
@@ -99,10 +100,9 @@ def examine(
             except NotLookedFor as reason:
                 not_looked_for[name] = str(reason)
                 continue
-            findings += [(name, finding) for finding in found]
             for finding in found:
-                if finding.remedy is not None:
-                    subject = subject.with_model(finding.remedy)
+                subject, told = _mended(subject, finding)
+                findings.append((name, told))
         return Examined(source, subject.model, tuple(findings), not_looked_for, config)
 
 
@@ -114,6 +114,16 @@ def _found(finder: Finder, subject: Subject) -> list[Finding]:
     except ProcessTimeout:
         pass
     raise NotLookedFor(NO_TIME)
+
+
+def _mended(subject: Subject, finding: Finding) -> tuple[Subject, Finding]:
+    """The subject with the remedy of a finding; the finding without it where that cannot be shown to be right."""
+    if finding.remedy is None:
+        return subject, finding
+    try:
+        return subject.with_model(finding.remedy), finding
+    except Refused as refused:
+        return subject, replace(finding, remedy=None, found=f"{finding.found}; mended, {refused.refusal.reason}")
 
 
 def _subject(model: ModelProto, folder: Path, config: GateConfig, deadline: Deadline) -> Subject:

@@ -14,7 +14,7 @@ from rlflow.equivalence.drawing import Reference
 from rlflow.errors import RLFlowError
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.clock import Deadline
-from rlflow.optimise.gate import GateConfig, Judgement, Pace, judgeable
+from rlflow.optimise.gate import GateConfig, Judgement, Pace, check_made, judgeable
 from rlflow.optimise.report import LatencyChange
 from rlflow.optimise.timing import timed, timed_as_opened
 from rlflow.runtime.inputs import draw_inputs
@@ -59,10 +59,15 @@ class Subject:
         return draw_inputs(structure_of(self.file), rng, self.config.dimensions)
 
     def with_model(self, model: ModelProto) -> Subject:
-        """Return the subject with another model that computes the same, perhaps in another time."""
+        """Return the subject with a model that was made of its own and computes the same, perhaps in another time.
+
+        Raises `Refused` if it computes something else, or there is no time to find that out. Where nothing can be
+        compared with the model, it is taken as it is.
+        """
         file = write_mapped(model, self.file.with_name(f"{self.file.stem}_.onnx"), like=self.file)
         judgement = self.judgement
-        if not judgement.unjudgeable:
+        if judgement.reference is not None:
+            check_made(self.file, file, self.config, self.deadline.left_s, judgement.reference, None)
             again = judgeable(file, self.config, self.deadline.part(_JUDGING))
             judgement = judgement if again.unjudgeable else replace(judgement, paces=again.paces)
         return replace(self, model=model, file=file, judgement=judgement)

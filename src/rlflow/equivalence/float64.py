@@ -1,16 +1,15 @@
-"""Models in a wider float: in float64, a reference for what float32 cannot decide.
+"""Models in float64: a reference for what float32 cannot decide.
 
     widened = in_float64(model)
     (outputs,) = run_in_float64(widened, [{"x": x}])
 
-A widened model declares, stores and casts to the wider type wherever the model has a narrower float, also inside
-subgraphs and functions, and where a node relies on ONNX's default of float32.
+A widened model declares, stores and casts to float64 wherever the model has a narrower float, also inside subgraphs and
+functions, and where a node relies on ONNX's default of float32 (`_make_types_explicit`).
 
 Invariant: stored numbers keep their values, so that a model and its rewritten form still start from the same ones.
 """
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,8 @@ from rlflow.onnx_io import from_onnx
 from rlflow.ops.reference import evaluate
 from rlflow.runtime.session import open_session, run
 
-HALVES = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
+_NARROW = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 _TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_datatype"})
-_PLAIN = ("value_float", "value_floats")
 
 Outputs = dict[str, Any]
 
@@ -35,7 +33,12 @@ def in_float64(model: ModelProto) -> ModelProto:
 
     Stored numbers keep their values, so that both models start from the same ones.
     """
-    return Widening(frozenset({TensorProto.FLOAT, *HALVES}), TensorProto.DOUBLE).of(model)
+    widened = ModelProto()
+    widened.CopyFrom(model)
+    _widen_graph(widened.graph)
+    for function in widened.functions:
+        _widen_nodes(function.node)
+    return widened
 
 
 def nudged(widened: ModelProto, spared: Container[bytes], epsilon: float, rng: np.random.Generator) -> ModelProto:
@@ -95,76 +98,62 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-@dataclass(frozen=True)
-class Widening:
-    """The change of all floats of the types `narrow` to the type `element`."""
+def _widen_graph(graph: GraphProto) -> None:
+    for value in (*graph.input, *graph.output):
+        _widen_type(value.type)
+    del graph.value_info[:]
+    for tensor in graph.initializer:
+        _widen_tensor(tensor)
+    for sparse in graph.sparse_initializer:
+        _widen_tensor(sparse.values)
+    _widen_nodes(graph.node)
 
-    narrow: Container[int]
-    element: int
 
-    def of(self, model: ModelProto) -> ModelProto:
-        """Return a widened copy of a model that holds its weights itself."""
-        widened = ModelProto()
-        widened.CopyFrom(model)
-        self._graph(widened.graph)
-        for function in widened.functions:
-            self._nodes(function.node)
-        return widened
+def _widen_type(proto: TypeProto) -> None:
+    match proto.WhichOneof("value"):
+        case "tensor_type" if proto.tensor_type.elem_type in _NARROW:
+            proto.tensor_type.elem_type = TensorProto.DOUBLE
+        case "sequence_type":
+            _widen_type(proto.sequence_type.elem_type)
+        case "optional_type":
+            _widen_type(proto.optional_type.elem_type)
 
-    @property
-    def _dtype(self) -> np.dtype:
-        return onnx.helper.tensor_dtype_to_np_dtype(self.element)
 
-    def _graph(self, graph: GraphProto) -> None:
-        for value in (*graph.input, *graph.output):
-            self._type(value.type)
-        del graph.value_info[:]
-        for tensor in graph.initializer:
-            self._tensor(tensor)
-        for sparse in graph.sparse_initializer:
-            self._tensor(sparse.values)
-        self._nodes(graph.node)
+def _widen_tensor(tensor: TensorProto) -> None:
+    if tensor.data_type in _NARROW:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
 
-    def _type(self, proto: TypeProto) -> None:
-        match proto.WhichOneof("value"):
-            case "tensor_type" if proto.tensor_type.elem_type in self.narrow:
-                proto.tensor_type.elem_type = self.element
-            case "sequence_type":
-                self._type(proto.sequence_type.elem_type)
-            case "optional_type":
-                self._type(proto.optional_type.elem_type)
 
-    def _tensor(self, tensor: TensorProto) -> None:
-        if tensor.data_type in self.narrow:
-            wide = numpy_helper.to_array(tensor).astype(self._dtype)
-            tensor.CopyFrom(numpy_helper.from_array(wide, tensor.name))
+def _widen_nodes(nodes: Any) -> None:
+    for node in nodes:
+        _make_types_explicit(node)
+        for attribute in node.attribute:
+            _widen_attribute(attribute)
 
-    def _nodes(self, nodes: Any) -> None:
-        for node in nodes:
-            if TensorProto.FLOAT in self.narrow:
-                self._make_types_explicit(node)
-            for attribute in node.attribute:
-                self._attribute(attribute)
 
-    def _make_types_explicit(self, node: NodeProto) -> None:
-        """Write out the values of a node whose type ONNX would take to be float32 by default."""
-        present = {attribute.name for attribute in node.attribute}
-        zero = numpy_helper.from_array(np.zeros(1, self._dtype))
-        if node.op_type == "ConstantOfShape" and "value" not in present:
-            node.attribute.append(onnx.helper.make_attribute("value", zero))
-        elif node.op_type == "Constant" and (numbers := next((a for a in node.attribute if a.name in _PLAIN), None)):
-            values = np.array(numbers.floats if numbers.name == "value_floats" else numbers.f, self._dtype)
-            node.attribute[0].CopyFrom(onnx.helper.make_attribute("value", numpy_helper.from_array(values)))
+def _make_types_explicit(node: NodeProto) -> None:
+    """Write out the values of a node whose type ONNX would take to be float32 by default."""
+    present = {attribute.name for attribute in node.attribute}
+    zero = numpy_helper.from_array(np.zeros(1))
+    if node.op_type == "ConstantOfShape" and "value" not in present:
+        node.attribute.append(onnx.helper.make_attribute("value", zero))
+    elif node.op_type == "Constant" and (numbers := next((a for a in node.attribute if a.name in _PLAIN), None)):
+        values = np.array(numbers.floats if numbers.name == "value_floats" else numbers.f, np.float64)
+        node.attribute[0].CopyFrom(onnx.helper.make_attribute("value", numpy_helper.from_array(values)))
 
-    def _attribute(self, attribute: AttributeProto) -> None:
-        if attribute.name in _TYPE_ATTRIBUTES and attribute.i in self.narrow:
-            attribute.i = self.element
-        for tensor in (attribute.t, *attribute.tensors):
-            if tensor.data_type:
-                self._tensor(tensor)
-        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-            if sparse.values.data_type:
-                self._tensor(sparse.values)
-        for body in (attribute.g, *attribute.graphs):
-            if body.node or body.output:
-                self._graph(body)
+
+_PLAIN = ("value_float", "value_floats")
+
+
+def _widen_attribute(attribute: AttributeProto) -> None:
+    if attribute.name in _TYPE_ATTRIBUTES and attribute.i in _NARROW:
+        attribute.i = TensorProto.DOUBLE
+    for tensor in (attribute.t, *attribute.tensors):
+        if tensor.data_type:
+            _widen_tensor(tensor)
+    for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+        if sparse.values.data_type:
+            _widen_tensor(sparse.values)
+    for body in (attribute.g, *attribute.graphs):
+        if body.node or body.output:
+            _widen_graph(body)

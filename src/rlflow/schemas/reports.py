@@ -368,7 +368,7 @@ class DoctorFinding(Document):
 
 
 class DoctorReport(Document):
-    """What makes a model slower or larger than it need be, apart from its graph."""
+    """Things that make a model slower or larger than it need be, apart from its graph."""
 
     rlflow_version: Text
     input: Text

@@ -63,7 +63,8 @@ def decayed(model: ModelProto) -> Found:
     weights: list[Decayed] = []
     left: list[Decayed] = []
     for place, weight in enumerate(weights_of(model)):
-        if weight.stored not in SMALLEST_NORMAL or not (small := _small(weight, NEARLY)).any():
+        is_float = weight.readers and weight.stored in SMALLEST_NORMAL
+        if not is_float or not (small := _small(weight, NEARLY)).any():
             continue
         sizes, subnormal = np.abs(weight.products()[small].astype(np.float64)), _small(weight, 1.0)
         found = Decayed(place, weight.name, int(small.sum()), int(subnormal.sum()), float(sizes.sum()))
@@ -89,9 +90,7 @@ def multiplied(model: ModelProto, which: Collection[Decayed], factor: float) -> 
 
 
 def _small(weight: Weight, times: float) -> np.ndarray:
-    """Which numbers of a weight are below so many times the smallest normal one, or so by the time that they are
-    multiplied.
-    """
+    """Tell which numbers of a weight are below so many times the smallest normal one, perhaps with its factors."""
     small = below(weight.values(), times * SMALLEST_NORMAL.get(weight.element, 0.0))
     if weight.factors is not None:
         small |= below(weight.products(), times * SMALLEST_NORMAL[weight.stored])

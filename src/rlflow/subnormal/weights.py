@@ -32,12 +32,13 @@ _STORED_IN = ("float_data", "double_data", "int32_data", "external_data")
 class Weight:
     """A weight in the model that holds it, of which values can be read and written.
 
-    `element` is the float type in which sums read it, its own unless it is cast. `factors` are those by which ONNX
-    Runtime multiplies it along its first axis when it opens the model, if it does.
+    `element` is the float type in which its `readers` sum it, its own unless it is cast. `factors` are those by which
+    ONNX Runtime multiplies it along its first axis when it opens the model, if it does.
     """
 
     name: str
     holder: Holder
+    readers: int
     is_coefficient: bool
     element: int
     factors: np.ndarray | None = None
@@ -56,7 +57,8 @@ class Weight:
         values = self.values()
         if self.factors is None or self.factors.shape != values.shape[:1]:
             return values
-        return values * self.factors.reshape(-1, *(1,) * (values.ndim - 1))
+        with np.errstate(all="ignore"):
+            return values * self.factors.reshape(-1, *(1,) * (values.ndim - 1))
 
     def store(self, values: np.ndarray) -> None:
         """Let the model hold other values of the same type and shape."""
@@ -88,7 +90,7 @@ class _Found:
 
 
 _Carried: TypeAlias = frozenset[tuple[int, int]]
-"""The weights of which a value consists, by number, and its element type."""
+"""The weight of which a value consists, by its number, and the value's element type; empty for other values."""
 _Names: TypeAlias = ChainMap[str, _Carried]
 _NO_WEIGHT: _Carried = frozenset()
 
@@ -103,11 +105,12 @@ class _Walk:
     def weights(self) -> list[Weight]:
         return [
             Weight(
-                each.name,
-                each.holder,
-                each.is_coefficient and each.readers > 0,
-                next(iter(each.elements)) if len(each.elements) == 1 else _element(each.holder),
-                self.factors.get(number) if each.readers == 1 else None,
+                name=each.name,
+                holder=each.holder,
+                readers=each.readers,
+                is_coefficient=each.is_coefficient and each.readers > 0,
+                element=next(iter(each.elements)) if len(each.elements) == 1 else _element(each.holder),
+                factors=self.factors.get(number) if each.readers == 1 else None,
             )
             for number, each in enumerate(self.found)
         ]
@@ -161,10 +164,10 @@ class _Walk:
             place = None if maker is None else SCALED.get(qualified_name(maker))
             if maker is None or place is None or readers[node.input[0]] > 1:
                 continue
-            carried, factors = names[maker.input[place]], self._factors(node, names)
-            if len(carried) == 1 and factors is not None:
-                ((number, _),) = carried
-                self.factors[number] = factors
+            factors = self._factors(node, names)
+            for number, _ in names.get(maker.input[place], _NO_WEIGHT):
+                if factors is not None:
+                    self.factors[number] = factors
 
     def _factors(self, node: NodeProto, names: _Names) -> np.ndarray | None:
         """The factor of each channel, where it is known."""
@@ -175,7 +178,8 @@ class _Walk:
             return None
         scale, variance = (_values(self.found[number].holder) for ((number, _),) in numbers)
         epsilon = next((a.f for a in node.attribute if a.name == scaling.epsilon), scaling.default)
-        factors: np.ndarray = scale / np.sqrt(variance + np.asarray(epsilon, variance.dtype))
+        with np.errstate(all="ignore"):
+            factors: np.ndarray = scale / np.sqrt(variance + np.asarray(epsilon, variance.dtype))
         return factors
 
 

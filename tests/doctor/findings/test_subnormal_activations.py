@@ -9,8 +9,12 @@ import pytest
 from onnx import helper
 from support.examined import subject_of
 from support.small_models import FLOAT, build_model, dense_model
+from support.subnormal_models import convolutions
 
 from rlflow.doctor.findings.subnormal_activations import OPTION, subnormal_activations
+from rlflow.subnormal.flush import decayed, multiplied
+from rlflow.subnormal.numbers import subnormal
+from rlflow.subnormal.weights import weights_of
 
 
 def damped():
@@ -31,6 +35,17 @@ def test_they_are_found_by_running(tmp_path):
 
 def test_a_model_without_them_is_healthy(tmp_path):
     assert not list(subnormal_activations(subject_of(dense_model(), tmp_path)))
+
+
+def test_weights_that_are_nearly_subnormal_make_values_that_are(tmp_path):
+    """With the subnormal numbers alone at zero there are some; without those that are nearly so there are none."""
+    model = convolutions(decay=1e-37)
+    strict = convolutions(decay=1e-37)
+    for weight in weights_of(strict):
+        weight.store(np.where(subnormal(weight.values()), np.float32(0), weight.values()))
+    assert list(subnormal_activations(subject_of(strict, tmp_path)))
+    flushed = multiplied(model, decayed(model).weights, 0.0)
+    assert not list(subnormal_activations(subject_of(flushed, tmp_path)))
 
 
 PROGRAM = f"""

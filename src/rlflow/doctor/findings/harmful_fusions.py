@@ -6,16 +6,13 @@ kernels run does nothing here.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from rlflow.doctor.finding import Finding
+from rlflow.doctor.profiled import kernel_runs
 from rlflow.doctor.subject import NotLookedFor, Subject
-from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import open_session, run
 from rlflow.runtime.timing.latency import Opener, session_opener
 from rlflow.runtime.transformers import OPTIMISERS
 
@@ -72,11 +69,5 @@ def at_work(subject: Subject, names: Sequence[str], usual: Counter[str]) -> Iter
 
 
 def kernels(subject: Subject, switched_off: Sequence[str]) -> Counter[str]:
-    """The kernels of a run, by how often each ran."""
-    with scratch_folder() as folder:
-        session = open_session(
-            subject.file, "deployed", switched_off=switched_off, profile_prefix=str(folder / "profile")
-        )
-        run(session, subject.inputs)
-        events = json.loads(Path(session.end_profiling()).read_text())
-    return Counter(event["args"]["op_name"] for event in events if event["name"].endswith("_kernel_time"))
+    """The operators of a run, by how often each ran."""
+    return Counter(each.operator for each in kernel_runs(subject, switched_off))

@@ -60,4 +60,5 @@ def _told(weights: tuple[Decayed, ...]) -> str:
     numbers, subnormal = (sum(getattr(each, name) for each in weights) for name in ("numbers", "subnormal"))
     named = ", ".join(each.name for each in weights[:3]) + (", ..." if len(weights) > 3 else "")
     others = f" and {numbers - subnormal} nearly so" if numbers > subnormal else ""
-    return f"In {counted(len(weights), 'weight')} ({named}), {counted(subnormal, 'number')} are subnormal{others}"
+    verb = "is" if subnormal == 1 else "are"
+    return f"In {counted(len(weights), 'weight')} ({named}), {counted(subnormal, 'number')} {verb} subnormal{others}"
