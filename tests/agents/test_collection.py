@@ -35,7 +35,8 @@ def collected() -> Collection:
 def same(first: Collection, second: Collection) -> bool:
     """Equal episodes and trajectories; graphs follow from the hashes."""
     episodes = zip(first.episodes, second.episodes, strict=True)
-    equal = all(np.array_equal(a, b) for x, y in episodes for a, b in zip(vars(x).values(), vars(y).values()))  # noqa: B905
+    arrays = [pair for x, y in episodes for pair in zip(vars(x).values(), vars(y).values(), strict=True)]
+    equal = all(np.array_equal(a, b, equal_nan=True) for a, b in arrays)
     return equal and first.trajectories == second.trajectories and first.places == second.places
 
 

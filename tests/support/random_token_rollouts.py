@@ -1,5 +1,7 @@
 """Token rollouts drawn at random: matches come and go by no law, but nothing is lost or counted twice."""
 
+import math
+
 import numpy as np
 
 from rlflow.representation.edit_graph import ADDED, FAR, REMOVED
@@ -107,7 +109,8 @@ def _step(rng: np.random.Generator, before: TokenState, tokens: int) -> tuple[np
         counts[token] += number
     columns = np.array(turned, np.int64).reshape(-1, 3), np.array(born, np.int64).reshape(-1, 2)
     distance = rng.integers(0, FAR_AWAY + 1, classes).astype(np.int8)
-    return counts, TokenStep(chosen, taken, float(rng.normal()), distance, gone, *columns)
+    beside = (0.1 * taken if tokens % 2 else math.nan, math.nan if taken % 2 else -0.1 * taken)  # known or not
+    return counts, TokenStep(chosen, taken, float(rng.normal()), distance, gone, *columns, *beside)
 
 
 def _in_places(step: TokenStep, after: TokenState) -> TokenStep:
