@@ -6,6 +6,7 @@ import sys
 
 import psutil
 import pytest
+from support.stages import process_of
 from tracking.processes import mapping, process_pool, queue_process
 
 WAITING = """
@@ -32,12 +33,8 @@ def test_a_pool_has_processes_of_its_own():
 def test_what_is_done_one_at_a_time_is_done_here(processes: int):
     """So that nothing is imported anew."""
     with mapping(processes) as at_once:
-        numbers = {*at_once(_number, range(2))}
+        numbers = {*at_once(process_of, range(2))}
     assert (numbers == {os.getpid()}) == (processes == 1)
-
-
-def _number(piece: int) -> int:
-    return os.getpid()
 
 
 def test_another_process_can_be_given_a_queue():
