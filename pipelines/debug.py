@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from tracking.composition import compose_configuration
+from tracking.composition import completed, compose_configuration
 from tracking.declaration import stage_names
 from tracking.stage import run_stage
 
@@ -29,7 +29,7 @@ log = logging.getLogger("debug")
 
 def main(overrides: Sequence[str]) -> None:
     """Compose the experiment, and call the function of each stage."""
-    config = compose_configuration(["experiment=smoke", *overrides], ROOT / "conf")
+    config = completed(compose_configuration(["experiment=smoke", *overrides], ROOT / "conf"))
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     for part in ("dvc.yaml", "pipelines", "src"):

@@ -61,6 +61,7 @@ TYPES: Mapping[str, Any] = {
     "model": str,
     "pretrained": Literal["shipped", None],
     "rules.generation.families": dict[str, int],
+    "rules.generation.declared": list[str] | None,
     "rules.generation.trials": int,
     "rules.verification": "rlflow.rules.verification.verify:VerificationConfig",
     "rules.selection": "rlflow.search.rule_selection:SelectionConfig",

@@ -10,7 +10,7 @@ from support.movement import some
 
 QUICK = GeneratorConfig(FAMILIES["algebra"], max_operators=1, verification=VerificationConfig(shapes=16))
 SLOW = GeneratorConfig(some("Transpose", "Concat"), max_operators=2)
-SMALL_LIBRARY = LibraryConfig(families=(QUICK, SLOW), declared=False)
+SMALL_LIBRARY = LibraryConfig(families=(QUICK, SLOW), declared=())
 TRANSPOSE = OperatorChoice("Transpose", 1, {"perm": (1, 0)})
 SMALL = GeneratorConfig(
     Family(

@@ -25,6 +25,11 @@ CONFIG = OmegaConf.create(
 )
 
 
+def process_of(piece: int) -> int:
+    """Return the number of the process that does a piece of work."""
+    return os.getpid()
+
+
 def worked_by_process(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> dict[str, int | str]:
     """Log, write, keep prices and tell of progress as a stage does; returns where that was, and of which prices."""
     with stage.progress(stage.graph) as on_progress:

@@ -180,7 +180,7 @@ def test_a_declared_rule_keeps_its_name(library: Library) -> None:
 @pytest.mark.slow
 def test_write_library(tmp_path: Path) -> None:
     path = tmp_path / "library.jsonl"
-    report = write_library(path, LibraryConfig(families=(SMALL,), declared=False))
+    report = write_library(path, LibraryConfig(families=(SMALL,), declared=()))
     assert report.declared == 0
     assert len(load(path).rules) == report.families["small"].kept > 0
     assert [p.name for p in tmp_path.iterdir()] == ["library.jsonl"]
@@ -193,7 +193,7 @@ def test_a_family_adds_only_what_does_not_follow_from_those_before(tmp_path: Pat
     again = replace(without, family=replace(without.family, name="again"))
 
     def built(*families: GeneratorConfig) -> set[str]:
-        library, _ = build_library(LibraryConfig(families=families, declared=False), tmp_path)
+        library, _ = build_library(LibraryConfig(families=families, declared=()), tmp_path)
         return {rule.equation() for rule in library.rules}
 
     first, second = built(without), built(whole)
@@ -206,7 +206,7 @@ def test_a_verifier_that_accepts_a_false_rule_stops_everything(monkeypatch: pyte
     true = rule_from_json("true", "control", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
     monkeypatch.setattr("rlflow.rules.declared.catalogue.false_controls", lambda: [true])
     with pytest.raises(RuleError, match="which is false"):
-        build_library(LibraryConfig(families=(), declared=False), tmp_path)
+        build_library(LibraryConfig(families=(), declared=()), tmp_path)
 
 
 @pytest.mark.exhaustive

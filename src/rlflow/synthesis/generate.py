@@ -214,15 +214,22 @@ def _rules(
 
 @dataclass(frozen=True)
 class LibraryConfig:
-    """The configuration of a library: declared rules, and families of enumerated ones."""
+    """The configuration of a library: families of declared rules, None for all of them, and of enumerated ones."""
 
     families: tuple[GeneratorConfig, ...]
-    declared: bool = True
+    declared: Sequence[str] | None = None
     verification: VerificationConfig = field(default_factory=VerificationConfig)
 
     @classmethod
-    def of(cls, families: Mapping[str, int], trials: int, seed: int, verification: VerificationConfig) -> LibraryConfig:
-        """Combine the declared rules with families, given by name with the most operators of a side of their rules.
+    def of(
+        cls,
+        families: Mapping[str, int],
+        trials: int,
+        seed: int,
+        verification: VerificationConfig,
+        declared: Sequence[str] | None = None,
+    ) -> LibraryConfig:
+        """Combine declared rules with families, given by name with the most operators of a side of their rules.
 
         Raises `InputError` for a family that does not exist.
         """
@@ -230,7 +237,7 @@ class LibraryConfig:
         if unknown:
             raise InputError(f"unknown family of rules {', '.join(unknown)}; choose from {', '.join(FAMILIES)}")
         chosen = (GeneratorConfig(FAMILIES[name], most, trials, seed, verification) for name, most in families.items())
-        return cls(tuple(chosen), verification=verification)
+        return cls(tuple(chosen), declared, verification)
 
 
 @dataclass(frozen=True)
@@ -251,10 +258,20 @@ class LibraryReport:
         }
 
 
-def declared_rules(families: Sequence[str]) -> list[Rule]:
-    """Return the declared rules, but for those of a family that is not among these."""
+def declared_rules(config: LibraryConfig) -> list[Rule]:
+    """Return the declared rules of the families of a library; joins are declared where they are enumerated.
+
+    Raises `InputError` for a family that does not exist.
+    """
     rules = catalogue.declared_rules()
-    return rules if JOIN.name in families else [rule for rule in rules if rule.family != JOIN.name]
+    known = {rule.family for rule in rules}
+    chosen = known if config.declared is None else set(config.declared)
+    if unknown := sorted(chosen - known):
+        raise InputError(
+            f"unknown family of declared rules {', '.join(unknown)}; choose from {', '.join(sorted(known))}"
+        )
+    joins = JOIN.name in [enumerated.family.name for enumerated in config.families]
+    return [rule for rule in rules if rule.family in chosen and (joins or rule.family != JOIN.name)]
 
 
 def build_library(
@@ -268,7 +285,7 @@ def build_library(
     """
     start = process_time()
     refused = check_false_controls(catalogue.false_controls(), config.verification)
-    declared = declared_rules([c.family.name for c in config.families]) if config.declared else []
+    declared = declared_rules(config)
     to_do = len(declared) + len(config.families)
     progress = on_progress or (lambda done, total: None)
 

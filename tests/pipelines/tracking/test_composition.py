@@ -106,3 +106,22 @@ def test_killed_repro_goes_on(repro: Callable, dvc_project: Path, command: Calla
     assert (dvc_project / "data/second.txt").read_text() == "1.0 from 2"
     runs = open_store(dvc_project).client.search_runs(["1"], "attributes.run_name = 'second/small/0'")
     assert sorted(run.info.status for run in runs) == ["FINISHED", "KILLED"]
+
+
+@pytest.mark.study  # as the experiments above
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("graph=file", "graph=file is a model of your own: give the path of its ONNX file, graph=file model=my.onnx"),
+        ("temperature=hot", "temperature: Expected `float`, got `str`, and it is 'hot'"),
+    ],
+)
+def test_what_an_experiment_cannot_be_is_told_in_one_sentence(
+    dvc_project: Path, command: Callable, wrong: str, told: str
+):
+    """By the first stage, before the others begin."""
+    answer = command("dvc", "exp", "run", "--temp", "-S", wrong, cwd=dvc_project, check=False)
+    assert answer.returncode != 0
+    assert told in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert "Running stage 'first'" not in answer.stdout

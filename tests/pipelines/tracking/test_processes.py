@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import psutil
-from tracking.processes import process_pool, queue_process
+import pytest
+from support.stages import process_of
+from tracking.processes import mapping, process_pool, queue_process
 
 WAITING = """
 import time
@@ -25,6 +27,14 @@ def test_a_pool_has_processes_of_its_own():
     with process_pool(2) as pool:
         assert pool.submit(os.getpid).result() != os.getpid()
         assert list(pool.map(abs, [-1, 2, -3])) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_is_done_one_at_a_time_is_done_here(processes: int):
+    """So that nothing is imported anew."""
+    with mapping(processes) as at_once:
+        numbers = {*at_once(process_of, range(2))}
+    assert (numbers == {os.getpid()}) == (processes == 1)
 
 
 def test_another_process_can_be_given_a_queue():
