@@ -53,7 +53,8 @@ def _collected(stage: Stage, cost_model: CostModel, on_episode: OnEpisode, share
             "rewards of a model-free agent on tokens by `make study NAME=reward_study`"
         )
     config = read_config(TokenCollectionConfig, stage.settings["rollouts"])
-    rules, model = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage.settings)
+    rules, known = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage.settings)
+    model = None if known is None else known.model
     vocabulary = None if model is None else model.arguments.vocabulary
     process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model, vocabulary)
 
