@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import ModelProto, TensorProto, helper, numpy_helper
@@ -209,6 +210,7 @@ HARMLESS: Mapping[str, Callable[[], ModelProto]] = {
     "constants": constants,
     "loop": loop,
     "float64": lambda: of_type(np.float64, 1e-308),
+    "bfloat16 cast to float32": lambda: of_type(ml_dtypes.bfloat16, 1e-38, cast=True),
     "float64 cast to float32": lambda: of_type(np.float64, 1e-38, cast=True),
 }
 """Models by a name, all of whose subnormal weights may go."""

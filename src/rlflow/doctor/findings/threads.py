@@ -21,7 +21,7 @@ def threads(subject: Subject) -> Iterator[Finding]:
         is_best = best is None or change.verdict.ratio > best[1].verdict.ratio
         if change.verdict.decision == "faster" and is_best:
             best = fewer, change
-    found = f"On the wall clock {', '.join(told)}"
+    found = f"On the wall clock, beside what else runs here, {', '.join(told)}"
     if best is None:
         yield Finding(found)
         return
