@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from rlflow.agents.match_level.dream_training import MatchLevelDream, train_in_dream
 
-from rlflow.agents.graph_level import dream_training as pooled_training
+from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.graph_level.controller_config import ControllerConfig
+from rlflow.agents.graph_level.dream import GraphLevelDream
+from rlflow.agents.match_level.dream import MatchLevelDream
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.representation.vocabulary import PADDING, Vocabulary
@@ -106,7 +107,7 @@ def token_dream(num_envs: int) -> MatchLevelDream:
         begun=percent,
         unit=torch.ones(STARTS),
     )
-    return MatchLevelDream(model, knowledge, TokenStarts(states, torch.ones(STARTS, dtype=torch.bool)), config)
+    return MatchLevelDream(model, TokenStarts(states, torch.ones(STARTS, dtype=torch.bool)), config, knowledge)
 
 
 def steps_per_s(env: DreamEnv, act: Callable[[], np.ndarray], steps: int = 300) -> float:
@@ -130,13 +131,13 @@ def updated_steps_per_s(train: Callable[[OnRound], object], per_update: int) -> 
 def pooled_figures(num_envs: int, updates: int = 6) -> dict[str, float]:
     """Both figures of the dream of one vector, with the default controller."""
     model, starts = untrained_model()
-    dream = pooled_training.PooledDream(model, starts, GraphLevelDreamConfig(num_envs=num_envs))
+    dream = GraphLevelDream(model, starts, GraphLevelDreamConfig(num_envs=num_envs))
     actions = np.zeros((num_envs, 2), dtype=np.int64)
     per_update = num_envs * ControllerConfig().steps_per_update
     config = ControllerConfig(total_steps=updates * per_update)
 
     def train(on_update: OnRound) -> object:
-        return pooled_training.train_in_dream(dream, config, seed=0, on_round=on_update)
+        return train_in_dream(dream, config, seed=0, on_round=on_update)
 
     return {
         "dream_steps_per_s": steps_per_s(dream.env(seed=0), lambda: actions),

@@ -1,9 +1,10 @@
-"""Optimise each graph by every method, check and time the results, and deliver the policy's model if it is faster, or
+"""Optimise each graph by every method, check and time the results, and deliver the agent's model if it is faster, or
 else the original.
 
-The contenders are the searches of conf/evaluation, the policy that ships among them, and the policy that was trained in
-the dream of the graph, all on the same rules and prices. The latter is run untrained as well, as a baseline of what
-training adds; that is neither checked nor timed.
+The contenders are the searches of conf/evaluation, the policy that ships among them, and what was trained in the dream
+of the graph: the controller alone in one episode, as in the paper, and the agent, which searches by it. All have the
+same rules and prices. The controller alone is run untrained as well, as a baseline of what training adds; that is
+neither checked nor timed.
 """
 
 import dataclasses
@@ -43,6 +44,7 @@ from rlflow.show.boxes import model_panels
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/evaluate"
+AGENT, ALONE = "rlflow", "rlflow_alone"
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph
 
 
@@ -69,7 +71,7 @@ def evaluate(stage: Stage) -> None:
     named = {graph: _by_name(rules, library) for graph, rules in applied.items()}
     pictures = {
         "latency_ratios.png": figures.latency_ratios(metrics),
-        "rules_applied.png": figures.rule_heat_map(named, "rlflow"),
+        "rules_applied.png": figures.rule_heat_map(named, AGENT),
         "states.png": figures.visited_states(states),
     }
     for name, picture in pictures.items():
@@ -88,16 +90,18 @@ class Evaluated(NamedTuple):
 
 
 def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> Evaluated:
-    """Let all methods compete on one graph, deliver the policy's model, and draw what it has changed."""
+    """Let all methods compete on one graph, deliver the agent's model, and draw what it has changed."""
     settings = stage.settings
-    policy = _policy(stage, cost_model)
+    alone = dataclasses.replace(
+        controller_of(settings).policy(stage, cost_model), sampled_episodes=0, candidates=1, name=ALONE
+    )
 
     limits = Limits(settings["evaluation"]["longest_s"])
     gate = GateConfig(**settings["evaluation"]["gate"], seed=stage.seed, limits=limits)
     source = Source.of(model_of(settings["graph"]))
     contest = comparison.contest_of(source, stage.scratch, gate)
 
-    contenders = _contenders(stage, cost_model, policy)
+    contenders = _contenders(stage, cost_model, alone)
     outcomes: dict[str, Outcome] = {}
     for number, (name, contender) in enumerate(contenders.items(), start=1):
         with stage.progress(f"{stage.graph}, method {number} of {len(contenders)}, {name}") as on_progress:
@@ -110,19 +114,19 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
     rows |= {name: comparison.row(contest, outcome, cost_model, timing) for name, outcome in outcomes.items()}
 
     with stage.progress(f"{stage.graph}, untrained") as on_progress:
-        baseline = policy.untrained().after_greedy().optimise(contest.graph, Budget(), on_progress)
-    rows["rlflow"]["untrained_percent"] = baseline.improvement_percent
+        baseline = alone.untrained().optimise(contest.graph, Budget(), on_progress)
+    rows[ALONE]["untrained_percent"] = baseline.improvement_percent
 
     setting = settings["evaluation"]["deliver_if_faster"]
-    delivery = delivered(timing.ratio(setting, "rlflow"), setting)
-    rows["rlflow"] |= delivery.to_json()
+    delivery = delivered(timing.ratio(setting, AGENT), setting)
+    rows[AGENT] |= delivery.to_json()
     folder = stage.output(f"data/models/{stage.graph}")
     folder.mkdir()
-    model = write_models(delivery, outcomes["rlflow"].result, source, folder)
-    cost_ms = rows["rlflow" if delivery.model == OPTIMISED else comparison.ORIGINAL]["cost_after_ms"]
+    model = write_models(delivery, outcomes[AGENT].result, source, folder)
+    cost_ms = rows[AGENT if delivery.model == OPTIMISED else comparison.ORIGINAL]["cost_after_ms"]
     _register(stage, model, cost_ms, delivery)
     picture = folder / "before_and_after.svg"
-    save(box_picture.draw(model_panels(contest.graph, outcomes["rlflow"].result.best)), picture)
+    save(box_picture.draw(model_panels(contest.graph, outcomes[AGENT].result.best)), picture)
     stage.run.artifact(picture)
     return Evaluated(rows, outcomes, visited_states(stage, outcomes))
 
@@ -145,22 +149,17 @@ def _by_name(applied: Applied, library: Library) -> Applied:
     }
 
 
-def _policy(stage: Stage, cost_model: CostModel) -> WorldModelSearch:
-    """The trained controller as an optimiser."""
-    section = stage.settings["evaluation"]
-    settings = {name: section[name] for name in ("sampled_episodes", "candidates")}
-    policy = controller_of(stage.settings).policy(stage, cost_model)
-    return dataclasses.replace(policy, **settings)
-
-
-def _contenders(stage: Stage, cost_model: CostModel, policy: WorldModelSearch) -> dict[str, Contender]:
-    """The methods of section `evaluation`, and the policy with what its training has cost."""
-    contenders = {}
+def _contenders(stage: Stage, cost_model: CostModel, alone: WorldModelSearch) -> dict[str, Contender]:
+    """The methods of section `evaluation`, and what was trained on this graph, alone and as the agent's search."""
+    contenders, seeds = {}, (stage.seed,)
     for name, given in stage.settings["evaluation"]["methods"].items():
-        method = METHODS.get(given["method"])(policy.library, policy.rewriter, cost_model, **given["options"])
-        contenders[name] = Contender(method, _budget(given), (stage.seed,), *_training(given["method"]), alias=name)
+        method = METHODS.get(given["method"])(alone.library, alone.rewriter, cost_model, **given["options"])
+        contenders[name] = Contender(method, _budget(given), seeds, *_training(given["method"]), alias=name)
 
-    contenders[policy.name] = Contender(policy.after_greedy(), Budget(), (stage.seed,), *_learning(stage))
+    agent = stage.settings["evaluation"]["agent"]
+    search = controller_of(stage.settings).search(stage, cost_model, agent["options"])
+    contenders[ALONE] = Contender(alone, Budget(), seeds, *_learning(stage))
+    contenders[AGENT] = Contender(search, _budget(agent), seeds, *_learning(stage))
     return contenders
 
 

@@ -72,7 +72,7 @@ def _train(
     keep_prices()
 
     policy = stage.output(f"data/policies/{stage.graph}")
-    training.controller.save(policy)
+    trainer.save(training.controller, policy)
     with stage.progress(f"{stage.graph}, episodes of the policy") as on_progress:
         on_progress(0.0, "on the graph")
         alone = trainer.judge(training.controller)

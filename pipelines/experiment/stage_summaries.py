@@ -56,7 +56,7 @@ def of_controller(metrics: Graphs) -> Summary:
 
 
 def of_evaluation(metrics: Metrics) -> Summary:
-    """The saving of the policy after greedy search, in percent of the predicted cost, and its speed-up as deployed.
+    """The saving of the agent, in percent of the predicted cost, and its speed-up as deployed.
 
     The latter is a geometric mean. `metrics` follows schema `evaluate`.
     """

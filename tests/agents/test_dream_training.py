@@ -20,6 +20,7 @@ from rlflow.agents.match_level.dream import MatchLevelDream
 from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.policy_controller import PolicyController
 from rlflow.agents.selection import Trial
+from rlflow.errors import InputError
 from rlflow.representation.rollouts import Rollouts
 from rlflow.representation.vocabulary import PADDING, Vocabulary
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig
@@ -111,6 +112,23 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(subject: Subject, t
     resumed = train(checkpoint=tmp_path / "c", on_round=lambda number, _: rounds.append(number))
     assert rounds == [3, ROUNDS]
     assert same(resumed.controller, whole.controller.policy.state_dict())
+
+
+def test_a_controller_goes_on_from_another(subject: Subject):
+    """Its score before the training is that of the other one, whose weights the seed does not draw."""
+    dream, config = subject
+    before = train_in_dream(dream, config, seed=0).controller
+    further = train_in_dream(dream, config, seed=1, begin=before)
+    assert further.untrained_percent == dream_score(dream, before, seed=1)
+    assert not same(further.controller, before.policy.state_dict())
+    assert not same(further.controller, train_in_dream(dream, config, seed=1).controller.policy.state_dict())
+
+
+def test_one_of_another_network_is_refused(token_dream: MatchLevelDream):
+    wide = token_dream.untrained(replace(POINTER, width=16), seed=0)
+    for begin, config in ((wide, POINTER), (wide, CMA_ES)):
+        with pytest.raises(InputError, match="cannot go on from one of another network"):
+            train_in_dream(token_dream, config, seed=0, begin=begin)
 
 
 def test_the_judge_tries_controllers_and_its_choice_is_kept(subject: Subject):

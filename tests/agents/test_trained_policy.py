@@ -1,6 +1,5 @@
 """The method finds the policy that ships, or that of a folder, and without one says what would bring it."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.agents.graph_level.graph_level_search import GraphLevelSearch
 from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
-from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.match_level.taught_guide import TaughtGuide, shipped
 from rlflow.agents.trained_policy import trained_policy
@@ -106,22 +104,18 @@ def test_the_policy_is_that_of_the_named_graph_or_of_the_first_by_name(
 def test_a_policy_over_match_tokens_acts_by_all_rules(
     tmp_path: Path, config: MatchLevelControllerConfig | CmaEsConfig
 ) -> None:
-    """As `dvc repro` leaves one: its world model names no rules."""
+    """As `dvc repro` leaves one, by PPO or by evolution: it searches as the policy that ships does."""
     library, arguments = load(), MatchLevelModelArguments(todays_token_vocabulary(), "", SMALL_TOKENS)
     model = MatchLevelModel(arguments)
-    model.save(tmp_path / "world_models" / "bert")
-    own = MatchLevelControllerArguments.of(model, config, 3)
-    MatchLevelController(own.new_policy(), own).save(tmp_path / "policies" / "bert")
-    policy = trained_policy(
-        library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path, trained_on="bert", horizon=3
-    )
-    assert isinstance(policy, MatchLevelSearch)
-    assert isinstance(policy.before, Greedy)
-    assert policy.controller.arguments.config == config
+    controller = MatchLevelController.untrained(MatchLevelControllerArguments.of(model, config, 3), seed=0)
+    TaughtGuide(model, ChainConfig(), controller=controller).save(tmp_path / "policies" / "bert")
+    parts = library, Rewriter(library.rules), AnalyticCost()
+    policy = trained_policy(*parts, folder=tmp_path, trained_on="bert", rewrites=20)
+    assert isinstance(policy, GuidedChains)
+    assert isinstance(policy.plays, partial)
+    assert policy.plays.keywords["pointer"].max_steps == 3
     assert policy.library is library
-    result = replace(policy, before=None).optimise(small_graph(), Budget(expansions=2))
-    assert len(result.trajectory.steps) <= 3
-    assert result.effort.rewrites > 0
+    assert policy.optimise(small_graph(), Budget()).effort.rewrites > 0
 
 
 def test_a_graph_on_which_none_was_trained_is_refused_with_those_that_are_there(trained: Path) -> None:

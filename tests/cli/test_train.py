@@ -5,13 +5,16 @@ from pathlib import Path
 
 import onnx
 import pytest
+import torch
 from onnx import TensorProto, helper
 from support.onnx_models import save
 
+from rlflow.agents.match_level import taught_guide
 from rlflow.agents.match_level.guide import Guide, shipped
 from rlflow.agents.match_level.taught_guide import TaughtGuide
 
-QUICK = ("--effort", 300, "--rewrites", 20, "--epochs", 2, "--cost-model", "analytic")
+DREAMED = ("--episodes", 2, "--dream-steps", 2000)
+QUICK = ("--effort", 300, "--rewrites", 20, "--epochs", 2, "--cost-model", "analytic", *DREAMED)
 OLDER = ("--evaluations", 10)
 """An older name of --rewrites."""
 SMALL = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "sequence": 8, "vocabulary": 50, "positions": 16}
@@ -35,6 +38,9 @@ def test_a_policy_comes_out_that_optimises(rlflow, models: list[Path], tmp_path:
         assert row["steps"] > 0
         assert min(row["before_percent"], row["after_percent"], row["expert_percent"]) >= row["greedy_percent"] - 1e-9
     policy = TaughtGuide.load(folder)
+    before, after = (one.controller.policy.state_dict() for one in (taught_guide.shipped(), policy) if one.controller)
+    assert before.keys() == after.keys()
+    assert not any(torch.equal(before[name], after[name]) for name in before), "C has gone on learning"
     assert policy.trained_on == {**shipped().trained_on, "tuned_on": ["bert", "merge"]}
 
     options = ("--method", "rlflow", "--policy", folder, "--cost-model", "analytic", "--budget", "2s")

@@ -85,9 +85,7 @@ class Result(Document):
     latency_deployed_ms: Annotated[Milliseconds | UnsetType, TIMING] = UNSET
     """The same at ORT_ENABLE_ALL."""
     untrained_percent: Annotated[Percent | UnsetType, DIGITS] = UNSET
-    """Of the learned method: improvement_percent of the same, greedy search included, with the controller as it was
-    before its training.
-    """
+    """Of the learned controller alone: improvement_percent of the same before its training."""
     delivered: Annotated[Written | UnsetType, TIMING] = UNSET
     """Of the learned method: the model that the experiment leaves, its own or the original."""
     delivered_because: Annotated[Text | UnsetType, TIMING] = UNSET
@@ -109,7 +107,9 @@ class Methods(Document):
 
     original: Result
     rlflow: Annotated[Result | UnsetType, DIGITS] = UNSET
-    """The trained policy: whatever it does follows from floats."""
+    """The agent, whose search goes by what was trained on the graph: whatever it does follows from floats."""
+    rlflow_alone: Annotated[Result | UnsetType, DIGITS] = UNSET
+    """Its controller in one episode of its most probable actions, as in the paper."""
 
     @classmethod
     def contradictions(cls, document: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ class ControllerTrainer:
 
     player: makes a search that plays one episode of a controller's most probable actions. real_episode: plays one as
     long as a dream, the real side of the dream's score. random_percents: what random agents save, one for each episode.
+    save: writes a controller with all that acts by it. begin: the controller that goes on learning; None: the seed
+    draws one.
     """
 
     dream: Dream[Any]
@@ -31,6 +34,8 @@ class ControllerTrainer:
     player: Callable[[Any], PolicySearch]
     real_episode: Judge[Any]
     random_percents: Sequence[float]
+    save: Callable[[Any, Path], None]
+    begin: Any = None
 
     @property
     def rounds(self) -> int:
@@ -58,7 +63,7 @@ class ControllerTrainer:
     @property
     def train(self) -> Callable[..., DreamTraining[Any]]:
         """`train_in_dream`, which another process can be given: only a judge, if there is one, takes real steps."""
-        return partial(train_in_dream, self.dream, self.config)
+        return partial(train_in_dream, self.dream, self.config, begin=self.begin)
 
     def visits(self, controller: Any) -> Visits:
         """Return the trajectories that a controller takes on the graph."""

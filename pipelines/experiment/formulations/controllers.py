@@ -13,6 +13,7 @@ from experiment.formulations.graph_level import controller as graph_level
 from experiment.formulations.match_level import controller as match_level
 from rlflow.agents.policy_search import WorldModelSearch
 from rlflow.cost.base import CostModel
+from rlflow.method import Method
 
 
 class ControllerPart(Protocol):
@@ -22,7 +23,10 @@ class ControllerPart(Protocol):
         """Return what controllers of one graph are trained and tried with."""
 
     def policy(self, stage: Stage, cost_model: CostModel) -> WorldModelSearch:
-        """Return the trained controller of one graph as a search, with the rules that it acts by."""
+        """Return the trained controller of one graph as a player of episodes, with the rules that it acts by."""
+
+    def search(self, stage: Stage, cost_model: CostModel, options: Mapping[str, Any]) -> Method:
+        """Return the search that goes by the trained controller of one graph, with its options."""
 
 
 CONTROLLERS: Mapping[str, ControllerPart] = {"graph_level": graph_level, "match_level": match_level}

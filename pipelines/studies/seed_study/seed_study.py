@@ -100,7 +100,7 @@ def _learned(
 
     dream = read_config(GraphLevelDreamConfig, settings["controller"]["dream"])
     ppo = read_config(ControllerConfig, settings["controller"]["ppo"])
-    rewriter, evaluation = Rewriter(rules.rules), settings["evaluation"]
+    rewriter, tries = Rewriter(rules.rules), settings["evaluation"]["agent"]["options"]
 
     def optimiser(controller: Controller, episodes: int, candidates: int) -> GraphLevelSearch:
         return GraphLevelSearch(
@@ -122,11 +122,11 @@ def _learned(
     initial = Controller.untrained(training.controller.arguments, seed=seed)
 
     def find(controller: Controller, candidates: int) -> OptimisationResult:
-        return optimiser(controller, evaluation["sampled_episodes"], candidates).optimise(graph, Budget())
+        return optimiser(controller, tries["sampled_episodes"], candidates).optimise(graph, Budget())
 
-    found = find(training.controller, evaluation["candidates"])
+    found = find(training.controller, tries["candidates"])
     alone = find(training.controller, candidates=1)
-    found_untrained = find(initial, evaluation["candidates"])
+    found_untrained = find(initial, tries["candidates"])
     alone_untrained = find(initial, candidates=1)
     return {
         "seed": seed,

@@ -49,7 +49,7 @@ class Dream(ABC, Generic[Controller]):
 
     @abstractmethod
     def training(self, beginner: Controller, *, seed: int) -> Callable[..., nn.Module]:
-        """Return what trains a network like the beginner's in this dream.
+        """Return what trains the beginner's network in this dream, from its weights on.
 
         It takes the options `on_update`, `checkpoint` and `selection` of `train_policy`.
         """
@@ -73,15 +73,20 @@ def train_in_dream(
     config: Any,
     *,
     seed: int,
+    begin: Controller | None = None,
     checkpoint: Path | None = None,
     on_round: OnUpdate | None = None,
     judge: Judge[Controller] | None = None,
 ) -> DreamTraining[Controller]:
     """Train by what the config is of, PPO or evolution; only the judge, if there is one, takes real steps.
 
-    on_round: called after every update of PPO, or after every generation, with its number and its metrics.
+    begin: a controller of such a network, which goes on learning; None: the seed draws the network. on_round: called
+    after every update of PPO, or after every generation, with its number and its metrics. `InputError` for a `begin` of
+    another network.
     """
     beginner = dream.untrained(config, seed=seed)
+    if begin is not None:
+        beginner = beginner.like(begin)
 
     def controller_of(network: nn.Module) -> Controller:
         return replace(beginner, policy=network)

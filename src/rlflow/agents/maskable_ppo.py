@@ -22,6 +22,7 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
+from torch import nn
 
 from rlflow import kept
 from rlflow.agents.episode_statistics import EpisodeStatistics
@@ -49,6 +50,7 @@ def train_policy(
     *,
     seed: int,
     fingerprint: str,
+    begin: nn.Module | None = None,
     on_update: OnUpdate | None = None,
     checkpoint: Path | None = None,
     selection: Selection[Policy] | None = None,
@@ -56,7 +58,8 @@ def train_policy(
     """A policy trained in `env`; the same seed gives the same weights.
 
     env: dreams, or episodes on a real graph. policy_class: one that reads its masks from the observation. fingerprint:
-    names the environment and the network; with config and seed, all that a training depends on. on_update(update,
+    names the environment and the network; with config, seed and the weights at first, all that a training depends on.
+    begin: a network like the policy's, whose weights it goes on from; None: the seed draws them. on_update(update,
     metrics) after every update: mean return in percent and length of the episodes that ended, losses, entropy,
     approximate KL, and the real score if the policy was tried. checkpoint: a file written before every rollout; if it
     exists and is of the same run, the training goes on from it. selection: tries the policy every `updates_per_trial`
@@ -87,8 +90,11 @@ def train_policy(
     model.set_logger(Logger(folder=None, output_formats=[]))
     policy: Policy = model.policy  # type: ignore[assignment]
     truncated.policy = policy
+    if begin is not None:
+        policy.load_state_dict(begin.state_dict())
 
-    run = kept.fingerprint(config, seed, fingerprint, selection is not None)
+    weights = (tensor.numpy() for tensor in policy.state_dict().values())
+    run = kept.fingerprint(config, seed, fingerprint, selection is not None, content=weights)
     progress = _Progress(scaled, policy, config.updates_per_trial, run, checkpoint, on_update, selection)
     progress.init_callback(model)
     progress.restore()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from rlflow.errors import InputError
 from rlflow.world_model.bundle import CONTROLLER, Arguments
 
 
@@ -42,6 +44,18 @@ class PolicyController:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return cls(arguments.new_policy().eval().requires_grad_(False), arguments)
+
+    def like(self, other: PolicyController) -> Self:
+        """Return this controller with the weights of another. `InputError` if that has another network."""
+        network = deepcopy(self.policy)
+        try:
+            network.load_state_dict(other.policy.state_dict())
+        except RuntimeError as error:
+            raise InputError(
+                "a controller cannot go on from one of another network: give it the same width and kind, or let it "
+                f"begin afresh ({str(error).splitlines()[0]})"
+            ) from None
+        return replace(self, policy=network)
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""

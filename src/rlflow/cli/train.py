@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,15 +25,17 @@ from rlflow.optimise.specialise import Assumptions
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.search.greedy import Greedy
 
 with needs("learn", "rlflow train"):
     from rlflow.agents.match_level import taught_guide
-    from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
+    from rlflow.agents.match_level.fine_tuning import PracticeConfig, TuningConfig, fine_tuned, practised
     from rlflow.agents.match_level.lessons import Expert, Lesson, Taught, teach
     from rlflow.agents.match_level.taught_guide import TaughtGuide
     from rlflow.agents.token_collection import TokenCollectionConfig
+    from rlflow.processes.token_process import TokenProcess
 
 EXPERTS: Mapping[str, Callable[[int], Expert]] = {
     "equality_saturation": lambda effort: Expert(
@@ -44,6 +46,7 @@ EXPERTS: Mapping[str, Callable[[int], Expert]] = {
 }
 """Searches that show the way, by the effort after which they end."""
 MEASURED = "measured"
+_PRACTICE = PracticeConfig()
 
 ExpertName = Annotated[
     str, typer.Option(help=f"The search that shows how each model is optimised: one of {', '.join(EXPERTS)}.")
@@ -68,6 +71,16 @@ Epochs = Annotated[
     int, typer.Option(min=1, help="Passes over what the expert showed; with more of them it forgets more.")
 ]
 
+Episodes = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Episodes on each model, of which the controller dreams; on a transformer of twelve layers they take a "
+        "minute or two. 0: it stays as it is.",
+    ),
+]
+DreamSteps = Annotated[int, typer.Option(min=1, help="Steps of the controller's training in the dream of the models.")]
+
 
 @dataclass(frozen=True, eq=False)
 class _Subject:
@@ -89,13 +102,16 @@ def train(
     rewrites: Rewrites = 500,
     evaluations: Annotated[int | None, typer.Option(min=1, hidden=True, help="An older name of --rewrites.")] = None,
     epochs: Epochs = TuningConfig.encoder_epochs,
+    episodes: Episodes = _PRACTICE.play.episodes,
+    dream_steps: DreamSteps = _PRACTICE.ppo.total_steps,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn: the same models give the same policy.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Fine-tune the policy of `rlflow optimise --method rlflow` on models of your own.
 
     On each model an expert search shows a way to optimise it. The policy goes on learning from these ways, in small
-    steps, so that it forgets little of what it knows. A model in which the expert finds nothing is left out. The folder
+    steps, so that it forgets little of what it knows. A model in which the expert finds nothing is left out. Then the
+    policy plays episodes on the models, and its controller goes on learning in the dream of them. The folder
     is one for `rlflow optimise --method rlflow --policy`; it is written whole or not at all, also when Ctrl-C ends the
     training. At last the policy's search is run on each model with the policy as it was and as it is.
 
@@ -111,6 +127,8 @@ def train(
     with progress_bar("training") as on_progress:
         taught = _taught(subjects, shown, library, before, seed, on_progress)
         after = _tuned(before, taught, epochs, seed, on_progress)
+        if episodes:
+            after = _practised(after, taught, library, episodes, dream_steps, seed, on_progress)
         with written_whole(policy_out) as draft:
             after.save(draft)
         rows = _rows(taught, library, {"before": before, "after": after}, rewrites, on_progress)
@@ -161,7 +179,7 @@ def _taught(
     """Return what the expert shows on each subject in which it finds anything. `InputError` if there is none."""
     taught, vocabulary = {}, policy.model.arguments.vocabulary
     for number, subject in enumerate(subjects):
-        on_progress(0.6 * number / len(subjects), f"{expert.method} on {subject.name}")
+        on_progress(0.4 * number / len(subjects), f"{expert.method} on {subject.name}")
         lesson = Lesson(subject.name, expert=expert, play=TokenCollectionConfig(episodes=1, steps=10), seed=seed)
         shown = teach(lesson, subject.graph, library, subject.cost_model, vocabulary)
         if shown.found.trajectory.steps:
@@ -179,9 +197,30 @@ def _tuned(
     config = TuningConfig(encoder_epochs=epochs)
 
     def on_epoch(epoch: int, _: dict[str, float]) -> None:
-        on_progress(0.6 + 0.2 * (epoch + 1) / (epochs + config.epochs), f"epoch {epoch + 1}")
+        on_progress(0.4 + 0.1 * (epoch + 1) / (epochs + config.epochs), f"epoch {epoch + 1}")
 
     return fine_tuned(policy, [lesson.rollouts for lesson in taught.values()], config, seed=seed, on_epoch=on_epoch)
+
+
+def _practised(
+    policy: TaughtGuide,
+    subjects: Iterable[_Subject],
+    library: Library,
+    episodes: int,
+    dream_steps: int,
+    seed: int,
+    on_progress: OnProgress,
+) -> TaughtGuide:
+    """Return the policy after its controller has learned in the dream of these subjects."""
+    play, ppo = replace(_PRACTICE.play, episodes=episodes), replace(_PRACTICE.ppo, total_steps=dream_steps)
+    config = PracticeConfig(play, ppo=ppo)
+    rewriter, vocabulary = SharingRewriter(library.rules), policy.model.arguments.vocabulary
+    processes = {s.name: TokenProcess(s.graph, rewriter, s.cost_model, vocabulary) for s in subjects}
+
+    def on_step(fraction: float, text: str) -> None:
+        on_progress(0.5 + 0.3 * fraction, text)
+
+    return practised(policy, processes, config, seed=seed, library_hash=library.hash, on_step=on_step)
 
 
 def _rows(

@@ -1,6 +1,7 @@
 """A policy that goes on learning: it repeats, learns what it is shown, and changes little where it need not."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -8,12 +9,15 @@ from support.detours import ASTRAY, INTO, OUT, detour_process, detours, rules_as
 from support.pointers import beginner
 from support.taught import lessons_of, untaught
 
-from rlflow.agents.match_level.fine_tuning import TuningConfig, fine_tuned
+from rlflow.agents.match_level.fine_tuning import PracticeConfig, TuningConfig, fine_tuned, practised
 from rlflow.agents.match_level.guided_chains import ChainConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.taught_guide import TaughtGuide
+from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.match_level.expert_metrics import auc
+from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 
 RULES = rules_astray()
 CONFIG = TuningConfig(encoder_epochs=150, encoder_learning_rate=1e-2)
@@ -48,6 +52,29 @@ def test_the_rest_of_the_policy_stays(policy: TaughtGuide, lesson: TokenRollouts
     assert tuned.trained_on == {"lessons": 7, "tuned_on": ["taught"]}
     assert tuned.model.arguments.config.encoder_width == policy.model.arguments.config.encoder_width
     assert fine_tuned(tuned, [lesson], CONFIG, seed=0).trained_on["tuned_on"] == ["taught", "taught"]
+
+
+def test_the_controller_goes_on_in_the_dream_of_graphs(policy: TaughtGuide):
+    """From its own weights on, while V stays: a training of no length changes nothing, and one repeats to the bit."""
+    known = replace(policy, controller=beginner(policy.model))
+    processes = {"detours": detour_process(1, RULES)}
+    steps = list[tuple[float, str]]()
+
+    def after(total_steps: int) -> TaughtGuide:
+        ppo = MatchLevelControllerConfig(width=8, total_steps=total_steps, steps_per_update=4, batch_size=16)
+        dream = MatchLevelDreamConfig(num_envs=4, max_kinds=8, max_steps=4)
+        config = PracticeConfig(TokenCollectionConfig(episodes=6, steps=4), epochs=1, dream=dream, ppo=ppo)
+        told = partial(practised, known, processes, config, seed=0, library_hash="rules")
+        return told(on_step=lambda fraction, text: steps.append((fraction, text)))
+
+    same, once, again = after(0), after(64), after(64)
+    weights = [one.controller.policy.state_dict() for one in (known, same, once, again) if one.controller]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    assert all(torch.equal(weights[2][name], weights[3][name]) for name in weights[0])
+    assert any(not torch.equal(weights[0][name], weights[2][name]) for name in weights[0])
+    assert once.model is policy.model
+    assert [fraction for fraction, _ in steps[-10:]] == sorted(fraction for fraction, _ in steps[-10:])
+    assert steps[-1] == (1.0, "update 4 of 4 in the dream")
 
 
 def test_a_rule_keeps_the_greater_share(policy: TaughtGuide, lesson: TokenRollouts):

@@ -1,24 +1,22 @@
 """C as an ONNX model points where C points, through all that both see of real graphs."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
 import pytest
 import torch
 from support.formulations import guide_process, token_model
-from support.pointers import MAX_STEPS, beginner, drawn
+from support.pointers import MAX_STEPS, beginner, drawn, evolved
 from support.token_worlds import small_process
 
 from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.guide_process import ClassesObserved, OnnxPointer
 from rlflow.agents.match_level.match_level_process import MatchLevelProcess
 from rlflow.agents.match_level.onnx_pointer import onnx_pointer
-from rlflow.agents.match_level.pointer_config import CmaEsConfig
-from rlflow.errors import InputError
 from rlflow.onnx_io.network import texts_of
+from rlflow.world_model.match_level.model import MatchLevelModel
 
 CLOSE = {"rtol": 1e-4, "atol": 2e-4}
 """Half a unit of the fourth decimal, to which logits are rounded, and as much again for sums in float32."""
@@ -48,10 +46,11 @@ def probabilities(controller: MatchLevelController, observation: np.ndarray) -> 
     return logits.double().exp().numpy()
 
 
+@pytest.mark.parametrize("made", [drawn, evolved])
 @pytest.mark.parametrize("name", ["bert", "t5_decoder", "squeezenet1_1"])
-def test_it_points_as_pytorch_does(name: str):
+def test_it_points_as_pytorch_does(name: str, made: Callable[[MatchLevelModel], MatchLevelController]):
     """Not vacuous: places have different probabilities, to terminate among them, and nearness and savings change."""
-    controller, compared = drawn(token_model()), 0
+    controller, compared = made(token_model()), 0
     pointer = OnnxPointer.of(onnx_pointer(controller))
     assert pointer.max_steps == MAX_STEPS
     for flat, classes in observations(name):
@@ -98,10 +97,3 @@ def test_equal_controllers_give_equal_bytes():
     assert onnx_pointer(one).SerializeToString() == onnx_pointer(same).SerializeToString()
     assert onnx_pointer(one).SerializeToString() != onnx_pointer(other).SerializeToString()
     assert json.loads(texts_of(onnx_pointer(one))["max_steps"]) == MAX_STEPS
-
-
-def test_a_controller_that_evolution_made_is_refused():
-    known = drawn(token_model()).arguments
-    evolved = MatchLevelController.untrained(replace(known, config=CmaEsConfig()), seed=0)
-    with pytest.raises(InputError, match="only a controller that PPO has trained"):
-        onnx_pointer(evolved)

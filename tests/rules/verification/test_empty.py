@@ -37,3 +37,13 @@ def test_a_remedy_names_the_dimension() -> None:
     rule = rule_from_json("once", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]], spec)
     found = {tuple(map(str, trial.remedies)) for trial in trials_of(rule)}
     assert ("['<=', 1, ['dim', 'x', -2]]",) in found
+
+
+def test_a_pool_sees_pixels() -> None:
+    """ONNX Runtime ends the process on a pool in the blocked layout that sees neither images nor pixels."""
+    pooled = ["GlobalAveragePool", ["Relu", "x"]]
+    spec = {"x": {"shape": ["n", "c", "h", "w"]}}
+    rule = rule_from_json("pooled", "test", [pooled], [["Relu", pooled]], spec)
+    shapes = [trial.values[0].shape for trial in trials_of(rule)]
+    assert any(n == 0 for n, *_ in shapes)
+    assert all(h and w for _, _, h, w in shapes)

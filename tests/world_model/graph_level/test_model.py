@@ -11,9 +11,7 @@ import torch
 from rlflow.errors import InputError
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.graph_level.dream_env import visited_states
-from rlflow.world_model.graph_level.model import GraphLevelModel, is_graph_level
-from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
-from rlflow.world_model.match_level.model import MatchLevelModel, MatchLevelModelArguments
+from rlflow.world_model.graph_level.model import GraphLevelModel
 
 
 def test_a_loaded_model_is_the_saved_one(world_model: GraphLevelModel, rollouts: Rollouts, tmp_path: Path) -> None:
@@ -90,13 +88,3 @@ def test_rollouts_are_read_in_the_vocabulary_of_the_model_or_not_at_all(
     reversed_rules = replace(rollouts, rule_ids=rollouts.rule_ids[::-1])
     with pytest.raises(InputError, match="of other rules than the world model"):
         world_model.latents(reversed_rules)
-
-
-def test_the_formulation_is_told_by_the_rules_that_it_names(world_model: GraphLevelModel, tmp_path: Path) -> None:
-    world_model.save(tmp_path / "graph")
-    assert is_graph_level(tmp_path / "graph")
-    tokens = MatchLevelModelArguments(world_model.arguments.vocabulary, "", MatchLevelModelConfig())
-    MatchLevelModel(tokens).save(tmp_path / "tokens")
-    assert not is_graph_level(tmp_path / "tokens")
-    with pytest.raises(InputError, match="run fit_world_model"):
-        is_graph_level(tmp_path / "elsewhere")

@@ -1,6 +1,8 @@
 """The controller over rules and locations: agents act by the rules that were chosen for the graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from tracking.factories import agent_rules, graph_of
 from tracking.stage import Stage
@@ -47,12 +49,18 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
         player=alone(search_of),
         real_episode=real_episode,
         random_percents=[100.0 - episode.cost.min() for episode in whole],
+        save=Controller.save,
     )
 
 
 def policy(stage: Stage, cost_model: CostModel) -> GraphLevelSearch:
     controller = Controller.load(stage.input(f"data/policies/{stage.graph}"))
     return _search_of(stage, cost_model, _model(stage))(controller)
+
+
+def search(stage: Stage, cost_model: CostModel, options: Mapping[str, Any]) -> GraphLevelSearch:
+    """Return the policy's episodes after greedy search; the options are those of `PolicySearch`."""
+    return replace(policy(stage, cost_model), **options).after_greedy()
 
 
 def _model(stage: Stage) -> GraphLevelModel:

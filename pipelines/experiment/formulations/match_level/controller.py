@@ -1,18 +1,23 @@
 """The controller over match tokens, trained by PPO or by evolution: agents act by all rules of the library."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tracking.factories import graph_of
 from tracking.stage import Stage
 
 from experiment.formulations.controller_trainer import ControllerTrainer, alone
+from experiment.formulations.match_level.pretrained import pretrained
 from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.agents.match_level.controller import MatchLevelController
+from rlflow.agents.match_level.guide import Guide
+from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
 from rlflow.agents.match_level.real_env import real_return
+from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.agents.selection import Trial
 from rlflow.cost.base import CostModel
 from rlflow.environments.rewards import RewardConfig, reward_of
@@ -45,13 +50,28 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
     def real_episode(controller: MatchLevelController) -> Trial:
         return real_return(process, world.model, controller, dream.config.max_steps, earned)
 
-    return ControllerTrainer(dream, config, graph, alone(search_of), real_episode, random_percents)
+    known = pretrained(stage.settings)
+
+    def save(controller: MatchLevelController, folder: Path) -> None:
+        """Write a policy like the one that ships, which the product searches by."""
+        before = known or TaughtGuide(world.model, ChainConfig())
+        before.tuned(world.model, [stage.graph], controller=controller).save(folder)
+
+    begin = None if known is None else known.controller
+    return ControllerTrainer(dream, config, graph, alone(search_of), real_episode, random_percents, save, begin)
 
 
 def policy(stage: Stage, cost_model: CostModel) -> MatchLevelSearch:
-    model = MatchLevelModel.load(stage.input(f"data/world_models/{stage.graph}"))
-    controller = MatchLevelController.load(stage.input(f"data/policies/{stage.graph}"))
-    return _search_of(stage, cost_model, model, _rules(stage))(controller)
+    learned = stage.input(f"data/policies/{stage.graph}")
+    return _search_of(stage, cost_model, MatchLevelModel.load(learned), _rules(stage))(
+        MatchLevelController.load(learned)
+    )
+
+
+def search(stage: Stage, cost_model: CostModel, options: Mapping[str, Any]) -> GuidedChains:
+    """Return the search of `rlflow optimise --method rlflow` by the policy of this graph; the options are its own."""
+    guide, rules = Guide.load(stage.input(f"data/policies/{stage.graph}")), _rules(stage)
+    return guide.search(rules, Rewriter(rules.rules), cost_model, **options)
 
 
 def _rules(stage: Stage) -> Library:

@@ -48,7 +48,8 @@ def _collected(
 ) -> Collected:
     """A share of the episodes on one graph; those that are among the checkpoints are not played again."""
     config = read_config(TokenCollectionConfig, stage.settings["rollouts"])
-    rules, model = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage.settings)
+    rules, known = library.load(stage.input("data/rules/library.jsonl")), pretrained(stage.settings)
+    model = None if known is None else known.model
     vocabulary = None if model is None else model.arguments.vocabulary
     process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model, vocabulary)
 

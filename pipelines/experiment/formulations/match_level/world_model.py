@@ -36,7 +36,8 @@ def rollouts(stage: Stage) -> TokenRollouts:
 def fit(stage: Stage, rollouts: TokenRollouts, config: MatchLevelModelConfig, on_epoch: OnEpoch) -> MatchLevelModel:
     """Write the birth sets, too, that the model dreams of."""
     checkpoint = stage.checkpoint / "fit.pt"
-    begin = pretrained(stage.settings)
+    known = pretrained(stage.settings)
+    begin = None if known is None else known.model
     world = FittedWorld.fit(rollouts, config, seed=stage.seed, begin=begin, checkpoint=checkpoint, on_epoch=on_epoch)
     world.save(stage.output(f"data/world_models/{stage.graph}"))
     return world.model

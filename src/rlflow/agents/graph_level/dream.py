@@ -62,4 +62,4 @@ class GraphLevelDream(Dream[Controller]):
         """Train by MaskablePPO."""
         env, known = self.env(seed=seed), beginner.arguments
         train = partial(train_policy, env, FactoredPolicy, known.policy_settings(), known.config)
-        return partial(train, seed=seed, fingerprint=env.fingerprint)
+        return partial(train, seed=seed, fingerprint=env.fingerprint, begin=beginner.policy)

@@ -107,7 +107,9 @@ class MatchLevelDream(Dream[MatchLevelController]):
         """Train by MaskablePPO, with rewards on the scale of the best match, or by evolution."""
         env, embedding, config = self.env(seed=seed), beginner.arguments.embedding, beginner.arguments.config
         if isinstance(config, CmaEsConfig):
-            return partial(evolve, env, LinearPointer(embedding), config, seed=seed, fingerprint=env.fingerprint)
+            network = LinearPointer(embedding)
+            network.load_state_dict(beginner.policy.state_dict())
+            return partial(evolve, env, network, config, seed=seed, fingerprint=env.fingerprint)
         settings, scaled = {"embedding": embedding, "config": config}, scaled_to(config, self.best_saving_percent)
         train = partial(train_policy, env, PointerPolicy, settings, scaled)
-        return partial(train, seed=seed, fingerprint=env.fingerprint)
+        return partial(train, seed=seed, fingerprint=env.fingerprint, begin=beginner.policy)

@@ -16,11 +16,11 @@ from dataclasses import asdict
 from typing import cast
 
 import numpy as np
-from torch import nn
 
+from rlflow.agents.match_level.layers_network import LayersNetwork, weights_of
 from rlflow.agents.match_level.token_reader import SCORES
 from rlflow.nn.message_passing import MessagePassing
-from rlflow.onnx_io.network import Model, Network, element_of
+from rlflow.onnx_io.network import Model, element_of
 from rlflow.representation.edit_graph import ADDED
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.token_encoder import LARGEST_CORRECTION, LARGEST_SAVING, TokenEncoder
@@ -36,7 +36,7 @@ def onnx_encoder(model: MatchLevelModel) -> Model:
     return network.model(reading, ["tokens", columns], {"vocabulary": json.dumps(asdict(vocabulary))})
 
 
-class _EncoderNetwork(Network):
+class _EncoderNetwork(LayersNetwork):
     """A `TokenEncoder`, written step by step as it computes."""
 
     def __init__(self, num_features: int) -> None:
@@ -58,32 +58,32 @@ class _EncoderNetwork(Network):
         nodes = self._embedded(encoder)
         for block in encoder.blocks:
             nodes = self._passed(cast(MessagePassing, block), nodes)
-        nodes = self._norm(encoder.norm, nodes)
+        nodes = self.layers(encoder.norm, nodes)
 
-        after = self._cast(self._column(self.is_after), np.float32)
+        after = self._cast(self.column(self.is_after), np.float32)
         before = self.add("Sub", np.float32(1), after)
         sides = self._beside(self.add("Mul", nodes, before), self.add("Mul", nodes, after))
-        embedding = self._mlp(encoder.readout, self._per_token(sides))
+        embedding = self.layers(encoder.readout, self._per_token(sides))
         known = self.add("Asinh", self._known_saving(encoder, nodes))
         told = self._beside(embedding, known)
-        correction, _ = self._two_columns(self._mlp(encoder.saving, told))
+        correction, _ = self._two_columns(self.layers(encoder.saving, told))
         saving = self._clipped(self.add("Add", known, correction), LARGEST_SAVING)
-        taken, gain = self._two_columns(self._mlp(encoder.worth, told))
+        taken, gain = self._two_columns(self.layers(encoder.worth, told))
         return self._beside(taken, self._softplus(gain), saving, embedding)
 
     def _embedded(self, encoder: TokenEncoder) -> str:
         kind = [
-            self.add("Gather", *_weights(table), numbers)
+            self.add("Gather", *weights_of(table), numbers)
             for table, numbers in ((encoder.operator, self.op), (encoder.role, self.role))
         ]
-        return self.add("Sum", *kind, self._linear(encoder.features, self.features))
+        return self.add("Sum", *kind, self.layers(encoder.features, self.features))
 
     def _passed(self, block: MessagePassing, nodes: str) -> str:
         """`MessagePassing.forward` over the edges and against them."""
-        normed = self._norm(block.norm, nodes)
-        senders = self._moved(self._linear(block.from_senders, normed), self.sender, self.receiver)
-        receivers = self._moved(self._linear(block.from_receivers, normed), self.receiver, self.sender)
-        return self.add("Add", nodes, self._mlp(block.update, self._beside(normed, senders, receivers)))
+        normed = self.layers(block.norm, nodes)
+        senders = self._moved(self.layers(block.from_senders, normed), self.sender, self.receiver)
+        receivers = self._moved(self.layers(block.from_receivers, normed), self.receiver, self.sender)
+        return self.add("Add", nodes, self.layers(block.update, self._beside(normed, senders, receivers)))
 
     def _moved(self, values: str, source: str, target: str) -> str:
         """Sum of the rows at the sources of edges, at their targets."""
@@ -91,13 +91,13 @@ class _EncoderNetwork(Network):
 
     def _known_saving(self, encoder: TokenEncoder, nodes: str) -> str:
         """`TokenEncoder._known_saving` as a column."""
-        has_twin = self._column(self.add("GreaterOrEqual", self.twin, _ZERO))
+        has_twin = self.column(self.add("GreaterOrEqual", self.twin, _ZERO))
         twin = self.add("Gather", nodes, self.add("Max", self.twin, _ZERO))
         change = self.add("Sub", nodes, self.add("Where", has_twin, twin, np.float32(0)))
-        correction = self._clipped(self._mlp(encoder.correction, self._beside(nodes, change)), LARGEST_CORRECTION)
-        price = self.add("Mul", self._column(self.price), self.add("Exp", correction))
-        signed = self.add("Where", self._column(self.is_after), self.add("Neg", price), price)
-        is_changed = self._column(self.add("LessOrEqual", self.role, np.int64(ADDED)))
+        correction = self._clipped(self.layers(encoder.correction, self._beside(nodes, change)), LARGEST_CORRECTION)
+        price = self.add("Mul", self.column(self.price), self.add("Exp", correction))
+        signed = self.add("Where", self.column(self.is_after), self.add("Neg", price), price)
+        is_changed = self.column(self.add("LessOrEqual", self.role, np.int64(ADDED)))
         return self._per_token(self.add("Where", is_changed, signed, np.float32(0)))
 
     def _per_token(self, nodes: str) -> str:
@@ -108,22 +108,7 @@ class _EncoderNetwork(Network):
         """`scatter_sum` of rows."""
         width = self.add("Shape", values, start=1)
         zeros = self.add("ConstantOfShape", self.add("Concat", size, width, axis=0))
-        return self.add("ScatterND", zeros, self._column(place), values, reduction="add")
-
-    def _mlp(self, layers: nn.Sequential, rows: str) -> str:
-        """Linear layers with SiLU between them."""
-        for layer in layers:
-            if isinstance(layer, nn.Linear):
-                rows = self._linear(layer, rows)
-            else:
-                rows = self.add("Mul", rows, self.add("Sigmoid", rows))
-        return rows
-
-    def _linear(self, layer: nn.Linear, rows: str) -> str:
-        return self.add("Gemm", rows, *_weights(layer), transB=1)
-
-    def _norm(self, layer: nn.LayerNorm, rows: str) -> str:
-        return self.add("LayerNormalization", rows, *_weights(layer), epsilon=layer.eps)
+        return self.add("ScatterND", zeros, self.column(place), values, reduction="add")
 
     def _softplus(self, values: str) -> str:
         """Compute it in doubles: the last floats of an array ONNX Runtime rounds otherwise than the others."""
@@ -138,14 +123,6 @@ class _EncoderNetwork(Network):
     def _beside(self, *columns: str) -> str:
         return self.add("Concat", *columns, axis=1)
 
-    def _column(self, values: str) -> str:
-        return self.add("Unsqueeze", values, _ONE)
-
     def _two_columns(self, rows: str) -> tuple[str, str]:
         first, second = (self.add("Gather", rows, np.array([number]), axis=1) for number in range(2))
         return first, second
-
-
-def _weights(layer: nn.Module) -> list[np.ndarray]:
-    """Return the weight of a layer, and its bias if it has one."""
-    return [weight.detach().numpy() for weight in layer.parameters()]

@@ -5,19 +5,19 @@
 Its inputs are the parts of a `ClassesObserved` by their names, its output `logits` has one number for each class, then
 that of terminate. A text beside it, `max_steps`, is the horizon of the controller's training.
 
-The invariant: it computes what `PointerPolicy` makes of the observation that `TokenLayout` writes, up to the last
-digits, and equal controllers give equal bytes.
+The invariant: it computes what the policy makes of the observation that `TokenLayout` writes, up to the last digits,
+and equal controllers give equal bytes.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from torch import nn
 
 from rlflow.agents.match_level.controller import MatchLevelController
+from rlflow.agents.match_level.layers_network import LayersNetwork
+from rlflow.agents.match_level.linear_pointer import LinearPointer
 from rlflow.agents.match_level.pointer_policy import LEAST_SAVING, PointerPolicy
-from rlflow.errors import InputError
-from rlflow.onnx_io.network import Model, Network
+from rlflow.onnx_io.network import Model
 from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.match_level.observation import BEYOND_AN_EDGE, LOGIT_SCALE, SAVING_SCALE
 
@@ -25,17 +25,14 @@ _FIRST, _LAST, _FLAT = np.array([0], np.int64), np.array([1], np.int64), np.arra
 
 
 def onnx_pointer(controller: MatchLevelController) -> Model:
-    """Write the policy of a controller. `InputError` for one that is no pointer, such as evolution makes."""
-    policy = controller.policy
-    if not isinstance(policy, PointerPolicy):
-        raise InputError("only a controller that PPO has trained can be part of a policy: controller=pointer_ppo")
-    network = _PointerNetwork(controller.arguments.embedding)
-    texts = {"max_steps": str(controller.arguments.max_steps)}
-    return network.model({"logits": network.logits(policy)}, ["choices"], texts)
+    """Write the policy of a controller, which PPO has trained or evolution has made."""
+    policy, network = controller.policy, _PointerNetwork(controller.arguments.embedding)
+    logits = network.linear_logits(policy) if isinstance(policy, LinearPointer) else network.logits(policy)
+    return network.model({"logits": logits}, ["choices"], {"max_steps": str(controller.arguments.max_steps)})
 
 
-class _PointerNetwork(Network):
-    """A `PointerPolicy`, written step by step as it computes."""
+class _PointerNetwork(LayersNetwork):
+    """A `PointerPolicy` or a `LinearPointer`, written step by step as it computes."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -48,28 +45,45 @@ class _PointerNetwork(Network):
 
     def logits(self, policy: PointerPolicy) -> str:
         """Write `PointerPolicy.read` and `PointingPolicy.pointer`."""
-        nearness = self.add("Sub", np.float32(1), self.add("Mul", self.near, np.float32(1 / FAR_AWAY)))
+        nearness = self._nearness()
+        features = self.layers(policy.kind, self._seen(nearness))
+        is_near = self.add("Cast", self.column(self.add("Greater", nearness, np.float32(BEYOND_AN_EDGE))), to=1)
+        context = self.add(
+            "Concat",
+            self.add("ReduceMean", features, _FIRST),
+            self.add("ReduceMax", features, _FIRST),
+            self._mean_of(features, is_near),
+            self._cost(),
+            axis=1,
+        )
+        mixed = self.add("Add", self.layers(policy.of_kind, features), self.layers(policy.of_context, context))
+        scores = self._flat(self.layers(policy.score, self.add("Tanh", mixed)))
+        scores = self.add("Add", scores, self._prior(policy))
+        return self.add("Concat", scores, self._flat(self.layers(policy.terminate, context)), axis=0)
+
+    def linear_logits(self, policy: LinearPointer) -> str:
+        """Write `LinearPointer.distribution`."""
+        kind, context, bias = (weights.detach().numpy() for weights in (policy.kind, policy.context, policy.bias))
+        seen = self._seen(self._nearness())
+        whole = self.add("Concat", self.add("ReduceMean", seen, _FIRST), self._cost(), axis=1)
+        terminate = self.add("Add", self.add("MatMul", whole, context), bias)
+        return self.add("Concat", self.add("MatMul", seen, kind), terminate, axis=0)
+
+    def _seen(self, nearness: str) -> str:
+        """(K, W + 4): what `TokenLayout` has of each class."""
         scaled = (
             self._scaled(self.taken, LOGIT_SCALE),
             self._scaled(self.saving, SAVING_SCALE),
             self.add("Log", self.add("Add", self.apart, np.float32(1))),
             nearness,
         )
-        seen = self.add("Concat", self.embedding, *map(self._column, scaled), axis=1)
-        features = self._layers(policy.kind, seen)
-        is_near = self.add("Cast", self._column(self.add("Greater", nearness, np.float32(BEYOND_AN_EDGE))), to=1)
-        context = self.add(
-            "Concat",
-            self.add("ReduceMean", features, _FIRST),
-            self.add("ReduceMax", features, _FIRST),
-            self._mean_of(features, is_near),
-            self._scaled(self.add("Asinh", self.gained), SAVING_SCALE),
-            axis=1,
-        )
-        mixed = self.add("Add", self._layers(policy.of_kind, features), self._layers(policy.of_context, context))
-        scores = self._flat(self._layers(policy.score, self.add("Tanh", mixed)))
-        scores = self.add("Add", scores, self._prior(policy))
-        return self.add("Concat", scores, self._flat(self._layers(policy.terminate, context)), axis=0)
+        return self.add("Concat", self.embedding, *map(self.column, scaled), axis=1)
+
+    def _nearness(self) -> str:
+        return self.add("Sub", np.float32(1), self._scaled(self.near, 1 / FAR_AWAY))
+
+    def _cost(self) -> str:
+        return self._scaled(self.add("Asinh", self.gained), SAVING_SCALE)
 
     def _prior(self, policy: PointerPolicy) -> str:
         """Write the logits of greedy search and of an expert, as `PointerPolicy.read` weighs them."""
@@ -86,25 +100,8 @@ class _PointerNetwork(Network):
         total = self.add("ReduceSum", self.add("Mul", features, chosen), _FIRST)
         return self.add("Div", total, self.add("Max", self.add("ReduceSum", chosen, _FIRST), np.float32(1)))
 
-    def _layers(self, layer: nn.Module, rows: str) -> str:
-        """Write a layer, or several one after another. `TypeError` for one of another kind than policies have."""
-        if isinstance(layer, nn.Sequential):
-            for part in layer:
-                rows = self._layers(part, rows)
-            return rows
-        if isinstance(layer, nn.Linear):
-            return self.add("Gemm", rows, *(weight.detach().numpy() for weight in layer.parameters()), transB=1)
-        if isinstance(layer, nn.SiLU):
-            return self.add("Mul", rows, self.add("Sigmoid", rows))
-        if isinstance(layer, nn.Tanh):
-            return self.add("Tanh", rows)
-        raise TypeError(f"a layer of {type(layer).__name__} cannot be written")
-
     def _scaled(self, values: str, scale: float) -> str:
         return self.add("Mul", values, np.float32(scale))
-
-    def _column(self, values: str) -> str:
-        return self.add("Unsqueeze", values, _LAST)
 
     def _flat(self, values: str) -> str:
         return self.add("Reshape", values, _FLAT)

@@ -10,8 +10,8 @@ The invariant: the encoder beside the weights is what these compute, and equal p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,11 @@ class TaughtGuide:
         """The policy as it searches."""
         pointer = None if self.controller is None else OnnxPointer.of(onnx_pointer(self.controller))
         return Guide(OnnxReader.of(onnx_encoder(self.model)), self.chains, self.trained_on, self.shares, pointer)
+
+    def tuned(self, model: MatchLevelModel, graphs: Sequence[str], **others: Any) -> TaughtGuide:
+        """Return the policy after its model has gone on learning on these graphs; others: fields that changed, too."""
+        tuned_on = [*self.trained_on.get("tuned_on", ()), *graphs]
+        return replace(self, model=model, trained_on={**self.trained_on, "tuned_on": tuned_on}, **others)
 
     def save(self, folder: Path) -> None:
         """Write the files of a policy, each whole or not at all."""

@@ -4,6 +4,9 @@ A dimension of which the graph knows no number may be 0 when the model runs. So 
 its sizes get names instead, and the rule is tried where the matcher admits it with these names and nothing more:
 
     MatMul(x, w) with x: float32[2, 3], w: float32[3, 4]     ->     x: float32["2", 3], fed with float32[0, 3]
+
+A pool never sees an image without pixels: ONNX Runtime refuses it, but where the batch is empty too and the image is
+kept in blocks of channels. There it divides by 0, which ends the process.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ import numpy as np
 
 from rlflow.errors import RuleError
 from rlflow.ir.tensor_type import Dimension, TensorType
+from rlflow.ops.blocking import BLOCKING, Blocking
 from rlflow.rules.matching.replacement import replacement
-from rlflow.rules.plan import Instance, layout, plan_or_none
+from rlflow.rules.plan import Instance, Plan, layout, output_type, plan_or_none
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification.sampler import Sampler
 from rlflow.rules.verification.settings import Trial, is_stored
@@ -53,6 +57,8 @@ def _trials(rule: Rule, case: Sides, rng: np.random.Generator) -> Iterator[Trial
         if sides is None:
             continue
         for zero in dict.fromkeys([*((size,) for size in dynamic), dynamic]):
+            if any(_pools_nothing(side, sides.instance, zero) for side in (sides.source, sides.target)):
+                continue
             axes = list(_empty_axes(sides.instance, zero))
             drawn = " and ".join(f"axis {axis} of {name}" for name, axis in axes)
             remedies = tuple(["<=", 1, ["dim", name, axis]] for name, axis in axes)
@@ -81,6 +87,17 @@ def _with_names(rule: Rule, instance: Instance, dynamic: tuple[int, ...]) -> Sid
     stored = {name: is_stored(rule, name) for name in types}
     admitted = replacement(anywhere, dynamic_instance.scope, stored, source.types)
     return None if admitted is None else Sides(dynamic_instance, source, target)
+
+
+def _pools_nothing(side: Plan, instance: Instance, zero: tuple[int, ...]) -> bool:
+    """Return True if a pool may read an image without pixels. A size that was computed may be 0 if any size is."""
+    types = [*((t,) for t in instance.types.values()), *(step.types for step in side.steps)]
+    pools = [step for step in side.steps if BLOCKING.get(step.op) in (Blocking.POOL, Blocking.GLOBAL_POOL)]
+    return any(
+        isinstance(d, str) and not (d.isdigit() and int(d) not in zero)
+        for pool in pools
+        for d in (output_type(types, pool.inputs[0]).shape or ())[2:]
+    )
 
 
 def _values(instance: Instance, zero: tuple[int, ...], rng: np.random.Generator) -> tuple[np.ndarray, ...]:

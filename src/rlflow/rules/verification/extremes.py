@@ -4,6 +4,9 @@ Two things are told apart from a difference of meaning. Where the source itself 
 (a + b) - a does with a far larger than b, the target may keep it: two sides that differ in float64 as well are not
 compared. And where sums of finite numbers overflow in one order alone, as 3e38 + 3e38 - 3e38 does, the numbers were
 at the end of their range: huge ones are drawn such that nothing in the source comes near it.
+
+Which of its elements a pool takes for the largest, if one is NaN, depends on the layout that ONNX Runtime keeps the
+image in, and that on the processor. So a rule about such a pool assumes that values are finite, whatever trials say.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from rlflow.ops.blocking import BLOCKING
 from rlflow.ops.domain import Array
 from rlflow.ops.float_batch import FloatBatch
+from rlflow.ops.registry import having
 from rlflow.rules.certificate import FINITE, MODERATE
 from rlflow.rules.verification.batches import batches, in_double, on_the_way, outputs_of
 from rlflow.rules.verification.settings import Trial
@@ -34,10 +39,18 @@ _LEAST = float(np.finfo(np.float32).tiny)
 
 def assumed(case: Sides, rng: np.random.Generator) -> Iterator[str]:
     """Yield what a case shows that the rule assumes, computed by numpy in float32, many draws at once."""
-    if _differ_where_not_finite(case, batches(case.instance, lambda shape: _special(shape, rng))):
+    special = batches(case.instance, lambda shape: _special(shape, rng))
+    if _largest_in_pools(case) or _differ_where_not_finite(case, special):
         yield FINITE
     if _differ_where_extreme(case, batches(case.instance, lambda shape: _extreme(shape, rng))):
         yield MODERATE
+
+
+_LARGEST_IN_POOLS = having(lambda traits: traits.windowed and not traits.accumulates) & BLOCKING.keys()
+
+
+def _largest_in_pools(case: Sides) -> bool:
+    return any(step.op in _LARGEST_IN_POOLS for side in (case.source, case.target) for step in side.steps)
 
 
 def _special(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -83,12 +83,3 @@ class GraphLevelModel(nn.Module):
         """Read what `save` wrote, ready for use. Raises InputError where the folder holds no world model."""
         model, _ = WORLD_MODEL.load(folder, WorldModelArguments, GraphLevelModel)
         return model
-
-
-def is_graph_level(folder: Path) -> bool:
-    """Tell if the world model in a folder is of the graph level, whose actions are rules that it names.
-
-    The other one is of match tokens. `InputError` if there is no world model.
-    """
-    with WORLD_MODEL.reading(folder):
-        return "rule_ids" in WORLD_MODEL.description(folder)
