@@ -76,7 +76,8 @@ def _named(name: str, graph: DictConfig) -> tuple[str, DictConfig | dict[str, st
             "which copy what git tracks alone"
         )
     with path.open("rb") as file:
-        return path.stem, {**graph, "path": str(path), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return path.stem, {"kind": "file", "path": str(path), "sha256": digest}
 
 
 def _composed_by_dvc() -> DictConfig | None:
