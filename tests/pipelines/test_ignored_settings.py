@@ -22,7 +22,7 @@ OPTIONS = {
     "controller": ("controller=cma_es",),
     "cost": ("cost=analytic",),
     "environment": ("environment=substitution", "environment.max_steps=7"),
-    "evaluation": ("evaluation=default", "evaluation.sampled_episodes=7"),
+    "evaluation": ("evaluation=default", "evaluation.longest_s=7.0"),
     "experiment": ("experiment=two_layers",),
     "graph": ("graph=vit",),
     "pass_agent": ("+pass_agent=ppo", "+steps=64", "+episode.max_steps=24"),

@@ -38,7 +38,7 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Training:
-    """A graph, prices, a seed, and the settings of the agent. pretrained: V goes on from the policy that ships."""
+    """A graph, prices, a seed, and the settings of the agent. pretrained: it goes on from the policy that ships."""
 
     subject: Subject
     seed: int
@@ -62,8 +62,9 @@ def _searched(task: SearchTask) -> Row:
 
 def _alone(cell: Training) -> Row:
     started, rules = time.perf_counter(), library.load()
-    begin = shipped().model if cell.pretrained else None
-    vocabulary = begin.arguments.vocabulary if begin is not None else None
+    known = shipped() if cell.pretrained else None
+    begin = None if known is None else known.model
+    vocabulary = None if begin is None else begin.arguments.vocabulary
     process = TokenProcess(cell.subject.graph(), Rewriter(rules.rules), cell.subject.prices(), vocabulary)
     dream = dream_of_graph(
         process, cell.subject.name, cell.learning, seed=cell.seed, library_hash=rules.hash, begin=begin
@@ -78,7 +79,8 @@ def _alone(cell: Training) -> Row:
         tried.append(play(controller))
         return tried[-1]
 
-    training = train_in_dream(dream, cell.learning.ppo, seed=cell.seed, judge=judge)
+    before = None if known is None else known.controller
+    training = train_in_dream(dream, cell.learning.ppo, seed=cell.seed, begin=before, judge=judge)
     return {
         "saved_percent": play(training.controller).score_percent,
         "last_percent": tried[-1].score_percent,

@@ -1,4 +1,4 @@
-"""The first remedy: subnormal weights of the original at zero, where that is proven to change no output.
+"""The first remedy: subnormal weights of the original at zero, where trials show no change of any output.
 
     flushed = without_subnormals(phases, model, original, judging, deadline)
     flushed.model, flushed.report
