@@ -1,4 +1,4 @@
-"""Subnormal weights: numbers too small for the full speed of many processors, found, and set to zero where that does no harm.
+"""Subnormal weights: numbers too small for the full speed of many processors, set to zero where that does no harm.
 
     found = decayed(model)                          weights with such numbers, none in most models
     flushed = multiplied(model, found, 0.0)         a copy with these numbers at zero
