@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,8 @@ def _sweep(
     sweep = stage.settings["sweep"]
     with stage.progress(f"{stage.graph}, random episodes") as on_progress:
         on_progress(0.0, "on the graph")
-        trainer = controller_of(stage.settings).trainer(stage, cost_model)
+        # Begun afresh: a part of a training hardly leaves the policy that ships, whatever the temperature.
+        trainer = replace(controller_of(stage.settings).trainer(stage, cost_model), begin=None)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
     trainings = at_once(
         _trained,

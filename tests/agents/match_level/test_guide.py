@@ -99,7 +99,7 @@ def test_settings_can_be_changed_for_one_search(policy: TaughtGuide):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"rewrites": "many"}, "rewrites is a number of rewrites, not 'many'"),
+        ({"rewrites": "many"}, "rewrites: Expected `int`, got `str`"),
         ({"rewrites": -1}, "rewrites is a number of rewrites, not -1"),
         ({"noise": []}, "scales of noise, of which there is none"),
         ({"orders": []}, "there is no order of first steps at all"),
