@@ -67,7 +67,7 @@ WORDS = SIZE.description()["vocabulary"]
     [
         ({"vocabulary": WORDS | {"operators": [PADDING]}}, "size mismatch"),
         ({"vocabulary": WORDS | {"operators": ["Add"]}}, "must begin with"),
-        ({"vocabulary": "english"}, "no attribute"),
+        ({"vocabulary": "english"}, "got `str`"),
         ({"bias": False}, "Unexpected key"),
         ({"bias": float("nan")}, "NaN is no number"),
         ({"tau": 1}, "unknown setting tau"),

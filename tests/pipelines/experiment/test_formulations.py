@@ -34,8 +34,9 @@ def test_curves_that_are_drawn_are_kept(name: str) -> None:
 
 def test_v_goes_on_from_the_policy_that_ships_or_from_nothing() -> None:
     assert pretrained({"pretrained": None}) is None
-    model = pretrained({"pretrained": "shipped"})
-    assert model is not None
-    assert model.state_dict().keys() == shipped().model.state_dict().keys()
+    known = pretrained({"pretrained": "shipped"})
+    assert known is not None
+    assert known.model.state_dict().keys() == shipped().model.state_dict().keys()
+    assert known.controller is not None
     with pytest.raises(InputError, match="pretrained=other: choose shipped, or null"):
         pretrained({"pretrained": "other"})

@@ -27,9 +27,9 @@ def practice(seed: int = 0) -> Practice:
 
 
 def told(rollouts: TokenRollouts) -> list[object]:
-    """All that rollouts say, as plain values."""
+    """All that rollouts say, as plain values; a number that nobody has measured is NaN, which is told by its name."""
     steps = [vars(record) for one in rollouts.episodes for record in (*one.states, *one.steps)]
-    plain = [[np.asarray(value).tolist() for value in record.values()] for record in steps]
+    plain = [[repr(np.asarray(value).tolist()) for value in record.values()] for record in steps]
     return [[token.key for token in rollouts.tokens], plain]
 
 
