@@ -62,7 +62,7 @@ def test_two_workers_collect_what_one_does(root: Path, repository: Path, tmp_pat
 @pytest.mark.parametrize(
     ("overrides", "told"),
     [
-        (["workers=2", "worker=1", "formulation=graph_level"], "choose world_model=match_level, or one worker"),
+        (["workers=2", "worker=1", "world_model=graph_level"], "choose world_model=match_level, or one worker"),
         (["workers=2", "worker=1", "cost=fused"], "no two workers measure"),
         (["workers=2", "worker=1", "reward=end_to_end"], "workers beside each other disturb what is timed"),
     ],
@@ -72,7 +72,7 @@ def test_what_cannot_be_shared_or_measured_is_refused(
 ):
     """In this process, as Hydra would start it."""
     monkeypatch.chdir(root)
-    monkeypatch.setattr("sys.argv", ["collect_rollouts.py", *TINY, *overrides])
+    monkeypatch.setattr("sys.argv", ["collect_rollouts.py", *TINY[:2], *overrides])
     monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
     with pytest.raises(InputError, match=told):
         runpy.run_path(str(repository / "pipelines/collect_rollouts.py"), run_name="__main__")
