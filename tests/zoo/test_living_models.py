@@ -100,7 +100,10 @@ def test_attention_is_neither_uniform_nor_a_copy(name, run):
 
 @pytest.mark.parametrize("name", BATCHED)
 def test_an_open_batch_serves_every_size(name, run, assert_close):
-    """One element gives the same alone and in company, and import and export keep that bit for bit."""
+    """One element gives the same alone and in company, and import and export keep that.
+
+    Not bit for bit: they fold constants, of which processors without AVX-512 round some otherwise in longer arrays.
+    """
     model = zoo.build(name, **SETTINGS[name], batch="batch")
     axes = {
         value.name: [d.dim_param for d in value.type.tensor_type.shape.dim].index("batch")
@@ -112,7 +115,7 @@ def test_an_open_batch_serves_every_size(name, run, assert_close):
     for key, values in run(model, feeds).items():
         expected = np.take(values, [1], axis=axes[key])
         assert_close(run(model, alone)[key], expected, depth=DEPTH, terms=TERMS)
-        np.testing.assert_array_equal(run(returned, feeds)[key], values)
+        assert_close(run(returned, feeds)[key], values, depth=DEPTH, terms=TERMS)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5_decoder"])
