@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import settings
 from support.checkouts import publishable as publishable_of
 from support.repository import REPOSITORY
+from support.rotating_sample import sample, turn
 
 if TYPE_CHECKING:
     from rlflow.rules.library import Library
@@ -27,6 +29,26 @@ os.environ.setdefault("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "false")  # a slow
 # No test fails for being slow: machines are shared, and the first example may pay for an import.
 settings.register_profile("rlflow", deadline=None)
 settings.load_profile("rlflow")
+
+
+_FEW = 8
+"""Cases of a test that are all played, whatever `TURNS` says."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, with TURNS=2, every other case of tests with many; the next commit plays those."""
+    turns = int(os.environ.get("TURNS", "1"))
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    now = turn(REPOSITORY, date.today())
+    chosen = {
+        item
+        for cases in families.values()
+        for item in (cases if len(cases) <= _FEW else sample(cases, now, -(-len(cases) // turns)))
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 @pytest.fixture(scope="session")
