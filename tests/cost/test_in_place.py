@@ -5,13 +5,14 @@ from support.cost_graphs import SMALL_ZOO, graph, small_graph, weight
 
 from rlflow.cost.in_place import profiled, regions_of_kernel
 from rlflow.cost.regions import node_by_node, partition
+from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.profile import ProfileConfig
 
 QUICK = ProfileConfig(sessions=1, runs=3)
 
 
-KNOWN = {"nasnet_a": 0.03}
-"""The share of kernels that the cut misses: sums after pools of few channels, in blocks of 8, without AVX-512."""
+MISSED = {("nasnet_a", 8): 6}
+"""Kernels that the cut is known to miss, by the channels of a block: sums after pools, a fault of the cut."""
 
 
 @pytest.mark.parametrize("name", SMALL_ZOO)
@@ -20,7 +21,7 @@ def test_kernels_lie_within_regions(name):
     graph = small_graph(name)
     cut, run = partition(graph), profiled(graph, QUICK)
     across = [k for k, _ in run.kernels if len(regions_of_kernel(graph, cut, k)) > 1]
-    most = KNOWN.get(name, 0.01) * len(run.kernels)
+    most = MISSED.get((name, block_channels()), 0.01 * len(run.kernels))
     assert len(across) <= most, [(k.operator, [graph.nodes[i].op for i in k.nodes]) for k in across]
 
 

@@ -100,9 +100,9 @@ def test_attention_is_neither_uniform_nor_a_copy(name, run):
 
 @pytest.mark.parametrize("name", BATCHED)
 def test_an_open_batch_serves_every_size(name, run, assert_close):
-    """One element gives the same alone and in company, and import and export keep that.
+    """One element gives the same alone and in company, and import and export keep that bit for bit.
 
-    Not bit for bit: they fold constants, of which processors without AVX-512 round some otherwise in longer arrays.
+    But for the transducer: the import folds products of constants, whose last digits are not those of every kernel.
     """
     model = zoo.build(name, **SETTINGS[name], batch="batch")
     axes = {
@@ -115,7 +115,9 @@ def test_an_open_batch_serves_every_size(name, run, assert_close):
     for key, values in run(model, feeds).items():
         expected = np.take(values, [1], axis=axes[key])
         assert_close(run(model, alone)[key], expected, depth=DEPTH, terms=TERMS)
-        assert_close(run(returned, feeds)[key], values, depth=DEPTH, terms=TERMS)
+        again = run(returned, feeds)[key]
+        assert_close(again, values, depth=DEPTH, terms=TERMS)
+        assert name == "transformer_transducer" or np.array_equal(again, values)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5_decoder"])

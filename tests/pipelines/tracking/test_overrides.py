@@ -122,6 +122,7 @@ def test_single_runs_and_sweeps_are_left_alike(start: Callable[..., None], confi
     "override", ["first.heat=0.5", "temperature=0.5,1", "temperature=range(2)", "graph=small,large"]
 )
 def test_a_sweep_over_settings_of_their_types_begins(config: DictConfig, override: str):
+    """It does not exit, as it does at the same place for the values of the next test."""
     config.hydra.job.name = "first"
     config.hydra.overrides.task.append(override)
     RefuseOverrides().on_multirun_start(config)
