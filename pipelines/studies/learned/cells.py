@@ -32,6 +32,7 @@ from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.models import COST_MODELS
 from rlflow.method import OptimisationResult
 from rlflow.optimise.methods import METHODS
+from rlflow.search.best import best
 from rlflow.trajectory import record
 from studies.learned.replayed import replayed
 from studies.learned.shared_prices import shared_prices
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 MEASURED = "measured"
 """The kind of cost whose prices the searches of the study share."""
 GREEDY, LEARNED, DEPTH_TRANSFER, PLANNED = "greedy", "rlflow", "depth_transfer", "planned"
-TRAINED = (LEARNED, DEPTH_TRANSFER, PLANNED)
+WITHOUT_CONTROLLER, PORTFOLIO_LONG = "without_controller", "portfolio_long"
+TRAINED = (LEARNED, DEPTH_TRANSFER, PLANNED, WITHOUT_CONTROLLER)
 """The methods that have cost what it took to train their policy."""
 TAUGHT = (*TRAINED, "rule_mean", "untrained")
 """The methods that need the folder of a policy."""
@@ -55,14 +57,19 @@ _CONFIDENCE = 0.95
 BASELINES: Mapping[str, MethodFactory] = {
     DEPTH_TRANSFER: trained_policy,
     PLANNED: planned,
+    WITHOUT_CONTROLLER: partial(trained_policy, playing=0.0),
+    PORTFOLIO_LONG: best,
     "chains_random": chains_random,
     "rule_mean": rule_mean,
     "untrained": untrained,
     "replayed": replayed,
 }
 """The methods of this study alone. The first is the learned one by a policy that has had lessons of the family, but of
-few layers; the second plans in M.
+few layers; the second plans in M, the third goes by V alone. The fourth is the portfolio with more rewrites
+than others have, for the best known.
 """
+USUAL = {PORTFOLIO_LONG: "best"}
+"""The methods of `BASELINES` that have the options of one in conf/search."""
 
 Row = dict[str, Any]
 Key = tuple[str, str, int]

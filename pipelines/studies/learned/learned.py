@@ -4,6 +4,7 @@
     python pipelines/study.py learned 'seeds=[0]' 'graphs=[squeezenet1_1_gpu]'   a part of it
     python pipelines/study.py learned -cn learned_priced                         by measured prices, from none
     python pipelines/study.py learned -cn learned_planned                        chains planned in M beside V alone
+    python pipelines/study.py learned -cn learned_shipped                        the shipped policy beside all searches
 
 The figures go to data/results/learned, or where `results` says, after each graph and seed all figures so far, so that a
 study that is cut short has published something. A search that has ended is kept until all have, so that a study that
@@ -27,7 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import numbers
 
-from rlflow.agents.match_level.guide import FILE
+from rlflow.agents.match_level.guide import FILE, shipped_folder
 from rlflow.agents.match_level.leave_one_out import RankCorrelation, policy_without, rank_correlation
 from rlflow.cli.progress import progress_bar
 from rlflow.method import Budget
@@ -42,6 +43,7 @@ from studies.learned.cells import (
     LEARNED,
     TAUGHT,
     TRAINED,
+    USUAL,
     Cell,
     Key,
     Row,
@@ -50,7 +52,7 @@ from studies.learned.cells import (
 )
 from studies.learned.documents import Learned, Summary, Unseen
 from studies.learned.summary import curves, curves_by_prices, summary
-from studies.program import OptionOf, graph_files, open_study, options_of, study_program
+from studies.program import RUNNING, OptionOf, graph_files, open_study, options_of, study_program
 from studies.runner import kept_row
 from studies.subject import Subject
 
@@ -60,6 +62,8 @@ DEEP = (DEPTH_TRANSFER, REPLAYED)
 """The methods that carry over what was done on a graph with fewer layers."""
 FIRST = ((GREEDY,), (REPLAYED_FROM,))
 """The methods of units that need no other's result."""
+CHOSEN = RUNNING | {"graphs", "seeds", "results"}
+"""Settings that say which searches the study has, on which none of their rows depends."""
 GUIDED = (*TAUGHT, "chains_random")
 """The methods that count their rewrites past greedy search's themselves."""
 
@@ -70,7 +74,7 @@ log = logging.getLogger(__name__)
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     with (
-        open_study("learned", settings) as opened,
+        open_study("learned", settings, {name: settings[name] for name in settings.keys() - CHOSEN}) as opened,
         progress_bar("learned") as on_progress,
     ):
         study = Study(settings, options_of("learned"), opened.folder)
@@ -84,7 +88,8 @@ def main(config: DictConfig) -> None:
             if done > len(first):
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
-        write_results(Path(settings["results"], "unseen.json"), Unseen, study.unseen())
+        if settings["policy"] is not None:
+            write_results(Path(settings["results"], "unseen.json"), Unseen, study.unseen())
         opened.run.artifact(Path(settings["results"]))
         opened.missing.extend(key for unit in units for key in unit.keys if key not in rows)
 
@@ -168,8 +173,8 @@ class Study:
         if method in TRAINED:
             trained_on = json.loads((options["folder"] / FILE).read_text())["trained_on"]
             training = {
-                "training_s": trained_on["training_s"],
-                "training_rewrites": trained_on["training_evaluations"],
+                "training_s": trained_on["seconds"],
+                "training_rewrites": trained_on["evaluations"],
             }
         return Cell(
             subject=Subject(self._model(case["graph"]), *_cost(self.option_of, case["cost"], self.folder)),
@@ -193,7 +198,8 @@ class Study:
             return {"seed": seed, "rewrites": most, "folder": self._policy(method, case, seed), **own}
         if method in GUIDED:
             return {"seed": seed, "rewrites": most}
-        options = self.option_of("search", method)["options"] | self.settings["options"].get(method, {})
+        usual = self.option_of("search", USUAL.get(method, method))["options"]
+        options = usual | self.settings["options"].get(method, {})
         return options | ({"seed": seed} if method in self.settings["drawn"] else {})
 
     def _budget(self, method: str, greedy: int) -> Budget:
@@ -205,7 +211,13 @@ class Study:
         return Budget(time_s, rewrites=greedy + most)
 
     def _policy(self, method: str, case: Any, seed: int) -> Path:
-        """The folder of the policy that has had no lesson of the family, unless the method is to know it."""
+        """The folder of the policy that has had no lesson of the family, unless the method is to know it.
+
+        Without settings of a fit it is the one that ships, which has had lessons of many.
+        """
+        if self.settings["policy"] is None:
+            with shipped_folder() as folder:
+                return folder
         family = None if method == DEPTH_TRANSFER else case["family"]
         lessons, folder = (Path(self.settings[name]).resolve() for name in ("lessons", "policies"))
         config = read_config(MatchLevelModelConfig, self.settings["policy"])

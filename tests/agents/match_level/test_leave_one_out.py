@@ -52,8 +52,8 @@ def test_a_policy_says_what_it_was_trained_on(lessons: Path, tmp_path: Path):
     place = policy_without("b", "analytic", lessons, SMALL, tmp_path, seed=0)
     trained_on, records = Guide.load(place).trained_on, lessons_without("b", "analytic", lessons)
     assert trained_on["lessons"] == [record.folder for record in records]
-    assert trained_on["training_evaluations"] == sum(record.rewrites for record in records) > 0
-    assert trained_on["training_s"] > trained_on["lessons_s"] > 0
+    assert trained_on["evaluations"] == sum(record.rewrites for record in records) > 0
+    assert trained_on["seconds"] > trained_on["lessons_s"] > 0
     assert RuleMeans.load(place).taken
 
 

@@ -48,7 +48,7 @@ def test_whatever_is_named_is_there(study: str) -> None:
         assert names <= known[group]
 
 
-@pytest.mark.parametrize("program", ["learned", "learned_planned", "learned_priced"])
+@pytest.mark.parametrize("program", ["learned", "learned_planned", "learned_priced", "learned_shipped"])
 def test_whatever_cases_name_is_there(program: str) -> None:
     """The cases of learning are named by graphs of theirs, and what is left out is the graph's own family."""
     config = plain_settings(program)
@@ -59,7 +59,8 @@ def test_whatever_cases_name_is_there(program: str) -> None:
         assert case["family"] == graphs[case["graph"]].entry
         assert {case["cost"], case["taught_at"]} <= option_names("cost")
         assert case["small"] is None or case["small"] in config["cases"]
-    assert read_config(MatchLevelModelConfig, config["policy"]).encoder_layers == config["policy"]["encoder_layers"]
+    if config["policy"] is not None:
+        assert read_config(MatchLevelModelConfig, config["policy"]).encoder_layers == config["policy"]["encoder_layers"]
     methods = {*config["once"], *config["drawn"]}
     assert {*methods, *config["options"], *config["long"]} <= {*BASELINES, *METHODS.names()}
     assert {*config["finders"]} <= methods

@@ -127,6 +127,6 @@ def _trained_on(records: Sequence[LessonRecord], seed: int, fit_s: float) -> dic
         "lessons": [record.folder for record in records],
         "seed": seed,
         "lessons_s": lessons_s,
-        "training_s": lessons_s + fit_s,
-        "training_evaluations": sum(record.rewrites for record in records),
+        "seconds": lessons_s + fit_s,
+        "evaluations": sum(record.rewrites for record in records),
     }

@@ -122,6 +122,20 @@ def test_a_tiny_study_of_planning(study: Callable[..., Path], taught: Path):
 
 
 @pytest.mark.study
+def test_a_tiny_study_of_the_policy_that_ships(study: Callable[..., Path]):
+    """No policy is fitted, and a portfolio with more rewrites than the others says what is known at best."""
+    case = "{graph: tiny_merge, cost: analytic, family: tiny_merge, taught_at: analytic, small: null}"
+    searches = ("graphs=[tiny]", f"+cases.tiny={case}", "readings=[5,20]", "++long.portfolio_long=30")
+    results = study("learned", "-cn", "learned_shipped", *searches) / "shipped/learned"
+    metrics = json.loads((results / "metrics.json").read_text())["tiny"]
+    assert metrics.keys() >= {"rlflow", "without_controller", "untrained", "best", "portfolio_long"}
+    assert "improvement_percent_30" in metrics["portfolio_long"] and "improvement_percent_30" not in metrics["best"]
+    assert metrics["rlflow"]["training_s"] == metrics["without_controller"]["training_s"] > 0
+    assert metrics["rlflow"]["improvement_percent"] >= metrics["greedy"]["improvement_percent"] > 0
+    assert not (results / "unseen.json").exists()
+
+
+@pytest.mark.study
 def test_a_tiny_study_by_measured_prices(study: Callable[..., Path], taught: Path):
     """Every search is told by the prices that it would have measured alone."""
     program = ("learned", "-cn", "learned_priced")
