@@ -17,10 +17,13 @@ def interface(path):
     return [[(v.name, str(v.type)) for v in values] for values in (model.graph.input, model.graph.output)]
 
 
+SMALL_BERT = {"layers": 1, "hidden": 64, "heads": 2, "intermediate": 128, "sequence": 16, "vocabulary": 50}
+
+
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("bert", {"layers": 1, "hidden": 64, "heads": 2, "intermediate": 128, "sequence": 16, "vocabulary": 50}),
+        ("bert", SMALL_BERT),
         ("conv", {}),
         ("loop", {}),
     ],
@@ -39,6 +42,22 @@ def test_a_model_goes_in_and_an_equal_one_comes_out(rlflow, tmp_path, name, sett
     assert agreement.non_vacuous_draws == 2
     if report["written"] == "original":
         assert target.read_bytes() == source.read_bytes()
+
+
+def test_sessions_have_as_many_threads_as_are_asked_for(rlflow, tmp_path):
+    """What is kept of this machine depends on them, too."""
+    source, target = save(tmp_path / "in.onnx", "conv"), tmp_path / "out.onnx"
+    reports = []
+    for threads in ("1", "2"):
+        options = ("--threads", threads, "--method", "greedy", "--budget", "6s", "--json")
+        code, out, err = rlflow("optimise", source, "-o", target, *options)
+        assert code == 0, err
+        reports.append(json.loads(out))
+    assert [report["threads"] for report in reports] == [1, 2]
+    assert reports[0]["hardware"] != reports[1]["hardware"]
+    code, _, err = rlflow("optimise", source, "-o", target, "--threads", "0")
+    assert code == 2
+    assert "--threads" in err
 
 
 def test_what_cannot_be_improved_comes_back_byte_for_byte(rlflow, tmp_path):

@@ -87,6 +87,9 @@ def test_the_summary_says_what_was_written_how_fast_and_how_checked():
         "interval 1.080 to 1.120, faster with probability 0.98, original against itself 0.998, 7 rounds, "
         "2 taken again beside a slow machine)."
     ) in summary
+    assert "Latency as deployed (ONNX Runtime's own optimisation on), 2 threads: 120.000 ms" in (
+        dataclasses.replace(REPORT, threads=2).summary()
+    )
     assert "121.000 ms -> 120.500 ms, the same within the margin (ratio 1.004, interval 0.993 to 1.008" in summary
     assert "120.000 ms -> 108.000 ms (+10.0 %), nodes 400 -> 390" in summary
     assert "largest relative error 7.0e-07, tolerance 2.0e-05 (3 of 3 draws informative)" in summary

@@ -71,6 +71,12 @@ def optimise(
         str | None,
         typer.Option(help=f"Run whole-graph passes of public libraries first: {' or '.join(PASS_BACKENDS)}."),
     ] = None,
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Threads of the sessions in which models are checked and timed: as many as yours will have."
+        ),
+    ] = GateConfig.threads,
     prove: Annotated[
         bool,
         typer.Option(
@@ -110,7 +116,7 @@ def optimise(
                 budget_s=budget_s,
                 setting=setting,  # type: ignore[arg-type]
                 shapes=shapes,
-                gate=GateConfig(proof=SequentialTest() if prove else None),
+                gate=GateConfig(threads=threads, proof=SequentialTest() if prove else None),
                 reproducer=Path(f"{output}.reproducer"),
                 passes=passes,
                 on_progress=on_progress,

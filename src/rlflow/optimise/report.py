@@ -315,11 +315,18 @@ class OptimisationReport:
             f"{result}: {_WRITTEN_WORDS[self.written]} ({self.reason}).",
             *self._warnings(),
             *(self._conditions() if self.written == "optimised" else ()),
-            *(_latency_words(setting, self.latency[setting]) for setting in _SETTING_WORDS if setting in self.latency),
+            *self._latencies(),
             *self._findings(),
             *_subgraphs_words(self.subgraphs, self.rule_names),
         ]
         return "\n".join(lines)
+
+    def _latencies(self) -> Iterator[str]:
+        """A sentence on each setting in which both models were timed."""
+        threads = "" if self.threads == 1 else f", {self.threads} threads"
+        for setting, words in _SETTING_WORDS.items():
+            if setting in self.latency:
+                yield f"Latency {words}{threads}: {change_words(self.latency[setting])}."
 
     def _warnings(self) -> Iterator[str]:
         """Sentences on what nobody may overlook: candidates that were wrong, and an original that is."""
@@ -413,10 +420,6 @@ def latency_json(change: LatencyChange) -> dict[str, Any]:
 def _equivalence_json(report: EquivalenceReport) -> dict[str, Any]:
     kept = ("equivalent", "tolerance", "draws", "non_vacuous_draws", "reason")
     return {name: getattr(report, name) for name in kept} | report.errors_json()
-
-
-def _latency_words(setting: Setting, change: LatencyChange) -> str:
-    return f"Latency {_SETTING_WORDS[setting]}: {change_words(change)}."
 
 
 def change_words(change: LatencyChange) -> str:
