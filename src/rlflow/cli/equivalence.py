@@ -16,6 +16,7 @@ from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError
 from rlflow.git_lfs import require_content
 from rlflow.onnx_io.model_file import brief
+from rlflow.optimise.source import Source
 from rlflow.runtime.session import SETTINGS
 
 _DIFFERENT = 1
@@ -34,6 +35,10 @@ def equivalence(
     seed: Annotated[int, typer.Option(help="Seed of the drawn inputs.")] = 0,
     shape: Annotated[
         list[str] | None, typer.Option(help="Shape of an input with dynamic dimensions, as in x=1x128; repeatable.")
+    ] = None,
+    read: Annotated[
+        list[str] | None,
+        typer.Option(help="What the other model has of an output of the original, as in 'logits[:, -1]'; repeatable."),
     ] = None,
     inputs: Annotated[
         Path | None, typer.Option(help="An .npz file with an array for each input, to use instead of drawn ones.")
@@ -54,7 +59,7 @@ def equivalence(
     given = None if inputs is None else [_read(inputs)]
     chosen: Any = setting
     report = equivalence_of(
-        original,
+        Source.of(original).reading(read).model if read else original,
         candidate,
         draws=draws,
         seed=seed,

@@ -60,6 +60,13 @@ def optimise(
             "unless a rewrite needs these sizes; then the result accepts no others, and the report says so."
         ),
     ] = None,
+    read: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What you read of an output, as in 'logits[:, -1]'; repeatable. The model then has these outputs "
+            "alone, and computes nothing else."
+        ),
+    ] = None,
     policy: Annotated[
         Path | None, typer.Option(help="Folder of a policy, for --method rlflow; else the one that ships.")
     ] = None,
@@ -116,6 +123,7 @@ def optimise(
                 budget_s=budget_s,
                 setting=setting,  # type: ignore[arg-type]
                 shapes=shapes,
+                read=read or (),
                 gate=GateConfig(threads=threads, proof=SequentialTest() if prove else None),
                 reproducer=Path(f"{output}.reproducer"),
                 passes=passes,

@@ -182,18 +182,18 @@ class _Constants:
         self.graph = model.graph
         self.old = _constants(model)
         self.new: dict[str, str] = {}
-        self.taken = set(_names(model.graph))
+        self.taken = set(all_names(model.graph))
 
     def put_back(self, new: GraphProto, subgraph: GraphProto) -> None:
         """Give a subgraph the nodes of `new`, and the constants that it held before; others go to the main graph."""
-        own = set(_names(subgraph))
+        own = set(all_names(subgraph))
         captured = {name: self.old[name] for name in free_names(subgraph) if name in self.old}
         results = {output.name for output in subgraph.output}
         held = {tensor.name: _captured_as(tensor, captured, results) for tensor in new.initializer}
 
         # A new value may have the name of a constant that is no longer captured.
         kept = (own - set(captured)) | {name for name, known in held.items() if name == known}
-        renamed = self._renamed(set(_names(new)), kept)
+        renamed = self._renamed(set(all_names(new)), kept)
 
         alive = {value.name for value in new.value_info} & {name for node in new.node for name in node.output}
         declared = [value for value in subgraph.value_info if value.name in alive]
@@ -211,8 +211,8 @@ class _Constants:
         subgraph.sparse_initializer.extend(new.sparse_initializer)
         subgraph.node.extend(new.node)
         subgraph.value_info.extend(declared)
-        _rename(subgraph, renamed)
-        self.taken.update(_names(subgraph))
+        rename_values(subgraph, renamed)
+        self.taken.update(all_names(subgraph))
 
     def _renamed(self, used: Set[str], kept: Set[str]) -> dict[str, str]:
         """Choose new names for values of a new subgraph whose names are taken outside."""
@@ -334,7 +334,7 @@ def _is_same(tensor: TensorProto, other: TensorProto) -> bool:
     return tensor == other or InitializerPayload(tensor).digest == InitializerPayload(other).digest
 
 
-def _names(graph: GraphProto) -> Iterator[str]:
+def all_names(graph: GraphProto) -> Iterator[str]:
     """Yield the names of all values that the graph and its subgraphs compute, hold or read."""
     for value in (*graph.input, *graph.output, *graph.initializer):
         yield value.name
@@ -342,10 +342,11 @@ def _names(graph: GraphProto) -> Iterator[str]:
     for node in graph.node:
         yield from filter(None, (*node.input, *node.output))
         for inner in _graphs_of(node):
-            yield from _names(inner)
+            yield from all_names(inner)
 
 
-def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
+def rename_values(graph: GraphProto, names: Mapping[str, str]) -> None:
+    """Give values other names, in the graph and in its subgraphs, wherever they are computed, held or read."""
     for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
         value.name = names.get(value.name, value.name)
     for sparse in graph.sparse_initializer:
@@ -354,4 +355,4 @@ def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
         for ends in (node.input, node.output):
             ends[:] = [names.get(name, name) for name in ends]
         for inner in _graphs_of(node):
-            _rename(inner, names)
+            rename_values(inner, names)

@@ -65,6 +65,7 @@ def optimise(
     budget_s: float | None = DEFAULT_BUDGET_S,
     setting: Setting = DEFAULT_SETTING,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    read: Sequence[str] = (),
     gate: GateConfig | None = None,
     shares: Shares | None = None,
     reproducer: Path | str | None = None,
@@ -103,6 +104,10 @@ def optimise(
     model can safely be upgraded to it, a newer opset. The result keeps its dimensions dynamic and its opset unless a
     rewrite needs more: then its inputs declare the sizes, at which alone it runs, or it has the first opset that will
     do, and the report says so.
+
+    `read` is what the caller reads of the outputs, such as "logits[:, -1]" or "pooler_output": the model then has these
+    outputs alone, each as numpy would index it, and what is delivered computes nothing else. It is what the result is
+    compared with and timed against.
 
     `passes` is a backend, "onnx" or "onnx-contrib", whose whole-graph passes are run before the search: public
     libraries' pipelines, then single passes, as long as the predicted cost falls (`rlflow.optimise.pre_passes`). The
@@ -148,6 +153,7 @@ def optimise(
         budget_s=budget_s,
         setting=setting,
         shapes=shapes or {},
+        read=read,
         gate=gate or GateConfig(),
         shares=shares or Shares(),
         reproducer=None if reproducer is None else Path(reproducer),

@@ -114,6 +114,7 @@ class Request:
     budget_s: float | None
     setting: Setting
     shapes: Mapping[str, Sequence[int]]
+    read: Sequence[str]
     gate: GateConfig
     shares: Shares
     reproducer: Path | None
@@ -125,6 +126,8 @@ class Request:
             raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(SETTINGS)}")
         if isinstance(self.disabled, str):
             raise InputError(f"disabled is the text {self.disabled!r}: give a list of ids or names of rules")
+        if isinstance(self.read, str):
+            raise InputError(f"read is the text {self.read!r}: give a list of such texts")
 
 
 class _Search(NamedTuple):
@@ -140,7 +143,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     if request.method == PASSES:
         request = _without_rules(request)
     factory: Any = METHODS.get(request.method) if isinstance(request.method, str) else request.method
-    source = Source.of(model)
+    source = Source.of(model).reading(request.read)
     dimensions = dimensions_of(source.model, request.shapes)
     sizes = dimensions | dict(request.gate.dimensions or {})
     context = _context(request, sizes)
@@ -236,6 +239,7 @@ def _optimised(
         seed=request.gate.seed,
         draws_asked=request.gate.draws,
         subnormals=flushed.report,
+        read=source.read,
         **_figures(made, search.cost_model, search.method.rewriter.rules),
     )
     result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)

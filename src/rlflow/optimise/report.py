@@ -242,7 +242,8 @@ class OptimisationReport:
     `rule_names` holds the name of each rule that the report mentions by its id, `assumptions` the ids of the rules of
     steps that make each assumption (`rlflow.rules.certificate`) of the values that the model carries. `refusals` are
     about other candidates, which computed something else or could not be run. If there were subnormal weights, as
-    `subnormals` tells, the model without them is the one "before", but for equality.
+    `subnormals` tells, the model without them is the one "before", but for equality. `read` is what the caller reads
+    of the original's outputs, whose whole the model "before" computes, and no other; empty: all of them.
     """
 
     input: str
@@ -280,6 +281,7 @@ class OptimisationReport:
     passes: PassesReport | None = None
     refusals: tuple[Refusal, ...] = ()
     subnormals: SubnormalReport | None = None
+    read: tuple[str, ...] = ()
 
     @property
     def improvement_percent(self) -> float:
@@ -302,6 +304,7 @@ class OptimisationReport:
         document |= {"pinned_for": list(self.pinned_for), "raised_for": list(self.raised_for)}
         document["rule_names"] = dict(self.rule_names)
         document["assumptions"] = {name: list(rules) for name, rules in self.assumptions.items()}
+        document["read"] = list(self.read)
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
         document["refusals"] = [refusal.to_json() for refusal in self.refusals]
         document["subnormals"] = None if self.subnormals is None else self.subnormals.to_json()
@@ -314,12 +317,17 @@ class OptimisationReport:
         lines = [
             f"{result}: {_WRITTEN_WORDS[self.written]} ({self.reason}).",
             *self._warnings(),
+            *self._outputs(),
             *(self._conditions() if self.written == "optimised" else ()),
             *self._latencies(),
             *self._findings(),
             *_subgraphs_words(self.subgraphs, self.rule_names),
         ]
         return "\n".join(lines)
+
+    def _outputs(self) -> Iterator[str]:
+        if self.read:
+            yield f"It computes what is read, and is compared with the same of the original: {', '.join(self.read)}."
 
     def _latencies(self) -> Iterator[str]:
         """A sentence on each setting in which both models were timed."""

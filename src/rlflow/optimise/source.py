@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from onnx import ModelProto
 from rlflow.onnx_io import copy_model, load_model, require_valid, save_model
 from rlflow.onnx_io.data_place import is_outside
 from rlflow.onnx_io.external_data import settle
+from rlflow.onnx_io.reads import parse_read, reading
 
 
 @dataclass(frozen=True)
@@ -17,12 +19,14 @@ class Source:
     """A valid model and where it came from.
 
     Its weights are in memory if they fit into one message. `file` is None for a model that was in memory, and
-    `is_one_file` says that the file holds all of the model, with no weights beside it.
+    `is_one_file` says that the file holds all of the model, with no weights beside it. `read` is what its caller reads
+    of its outputs, which are no others then, and is empty for all of them.
     """
 
     model: ModelProto
     file: Path | None = None
     is_one_file: bool = False
+    read: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: ModelProto | Path | str) -> Source:
@@ -36,6 +40,15 @@ class Source:
         settle(loaded)
         return cls(loaded, file, is_one_file)
 
+    def reading(self, read: Sequence[str]) -> Source:
+        """Return the model with the outputs that these texts name, such as `logits[:, -1]`; itself for no text.
+
+        `InputError` for what cannot be read.
+        """
+        if not read:
+            return self
+        return Source(reading(self.model, [parse_read(text) for text in read]), self.file, read=tuple(read))
+
     @property
     def name(self) -> str:
         """The file as the user named it."""
@@ -43,7 +56,9 @@ class Source:
 
     @property
     def argument(self) -> str:
-        """The model as a command takes it, in whatever folder it runs."""
+        """The model as a command takes it, in whatever folder it runs; "" for one that no command reads as it is."""
+        if self.read:
+            return ""
         return "MODEL" if self.file is None else str(self.file.absolute())
 
     def save(self, path: Path | str) -> None:

@@ -325,6 +325,8 @@ class OptimiseReport(Document):
     hardware: Text
     """Key of the hardware fingerprint."""
     seed: Seed
+    read: list[Text]
+    """The parts of the original's outputs that the caller reads, which are the outputs; empty: all of them, whole."""
     pinned: dict[str, list[int | str | None]]
     """By input, the shape that it declares where the original leaves sizes open; empty where they stay open."""
     rule_names: dict[str, Text]
