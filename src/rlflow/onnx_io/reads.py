@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
@@ -140,7 +141,7 @@ def _operators(graph: GraphProto, x: str, y: str, index: Sequence[Index], opset:
 
 
 def _slice(graph: GraphProto, x: str, y: str, slices: Mapping[int, slice], opset: int) -> Iterator[NodeProto]:
-    ends = {
+    ends: dict[str, Any] = {
         "starts": [part.start or 0 for part in slices.values()],
         "ends": [_LAST if part.stop is None else part.stop for part in slices.values()],
         "axes": [*slices],
