@@ -4,7 +4,7 @@ import numpy as np
 from support.egraphs import explored_by_walks
 from support.rewrites import graph_of
 from support.strategies import source
-from support.walks import LIBRARY, add, leaf
+from support.walks import LIBRARY, SHARING, add, leaf
 
 from rlflow.egraph.annotated_graph import AnnotatedGraph
 from rlflow.egraph.model_egraph import ModelEGraph
@@ -12,7 +12,6 @@ from rlflow.ir import Node, Ref, structural_hash
 from rlflow.rules.matching.rewriter import Location
 from rlflow.rules.matching.sharing import SharingRewriter
 
-REWRITER = SharingRewriter(LIBRARY.rules)
 STEPS = 6
 
 
@@ -27,14 +26,14 @@ def towers(nodes: list[Node]) -> list[Ref]:
 def test_values_keep_their_classes_along_a_walk_and_steps_lead_there() -> None:
     """The walk is one of those that explored the e-graph, so that it never leaves it."""
     graph = graph_of(towers)
-    egraph = explored_by_walks(graph, REWRITER, np.random.default_rng(3), 1, STEPS + 1)
+    egraph = explored_by_walks(graph, SHARING, np.random.default_rng(3), 1, STEPS + 1)
     rng, place = np.random.default_rng(3), AnnotatedGraph.begin(graph, egraph)
     for _ in range(STEPS):
         found = [
-            (Location(rule, i), m) for rule, ms in enumerate(REWRITER.matches(place.graph)) for i, m in enumerate(ms)
+            (Location(rule, i), m) for rule, ms in enumerate(SHARING.matches(place.graph)) for i, m in enumerate(ms)
         ]
         location, match = found[int(rng.integers(len(found)))]
-        after = place.taken(REWRITER, location, match)
+        after = place.taken(SHARING, location, match)
         assert after is not None
         for value in place.values():
             now = after.value(value)
@@ -43,15 +42,15 @@ def test_values_keep_their_classes_along_a_walk_and_steps_lead_there() -> None:
         place = after
     assert len(place.steps) == STEPS
     for location, reached in place.steps:
-        graph = REWRITER.apply(graph, REWRITER.matches(graph)[location.rule][location.location])
+        graph = SHARING.apply(graph, SHARING.matches(graph)[location.rule][location.location])
         assert structural_hash(graph) == structural_hash(reached)
 
 
 def test_a_step_out_of_the_egraph_is_not_taken() -> None:
     graph = graph_of(towers)
     place = AnnotatedGraph.begin(graph, ModelEGraph.from_graph(graph))
-    matches = [(Location(r, i), m) for r, ms in enumerate(REWRITER.matches(graph)) for i, m in enumerate(ms)]
-    new = [step for step in matches if place.taken(REWRITER, *step) is None]
+    matches = [(Location(r, i), m) for r, ms in enumerate(SHARING.matches(graph)) for i, m in enumerate(ms)]
+    new = [step for step in matches if place.taken(SHARING, *step) is None]
     assert new
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.egraphs import explored_by_walks
 from support.rewrites import assert_same_outputs, graph_of
 from support.strategies import source
-from support.walks import LIBRARY, add, leaf
+from support.walks import LIBRARY, SHARING, add, leaf
 from support.wrong_rule import WRONG, differs_from
 
 from rlflow import zoo
@@ -29,7 +29,6 @@ from rlflow.trajectory.replay import replay
 
 SIZES = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 24, "vocabulary": 20, "positions": 16, "sequence": 6}
 HEADS = {"gpt2": "last", "bert": "cls"}
-SHARING = SharingRewriter(LIBRARY.rules)
 ONE_WAY = SharingRewriter([LIBRARY.get("relu-before-transpose")])
 
 
@@ -103,7 +102,7 @@ def test_steps_are_a_trajectory_that_replays() -> None:
     found = realise(graph, egraph, chosen_by_operator(egraph, graph, ["Transpose", "Transpose"]), ONE_WAY)
     trajectory = trajectory_of(graph, found, ONE_WAY)
     assert trajectory.matching == "sharing"
-    *_, last = replay(graph, trajectory, SharingRewriter(LIBRARY.rules))
+    *_, last = replay(graph, trajectory, SHARING)
     assert structural_hash(last) == structural_hash(found.last)
 
 
@@ -151,7 +150,7 @@ def test_the_same_solution_is_realised_by_the_same_steps() -> None:
         problem = ModelProblem.of(egraph, NodePrices(AnalyticCost(), start.header))
         solution = greedy_extraction.extract(problem.problem)
         assert solution is not None
-        found = realise(start, egraph, problem.chosen(solution), SharingRewriter(LIBRARY.rules))
+        found = realise(start, egraph, problem.chosen(solution), SHARING)
         locations.append([location for location, _ in found.steps])
     assert locations[0] == locations[1]
     assert locations[0]

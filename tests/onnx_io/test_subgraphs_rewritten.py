@@ -13,6 +13,7 @@ from support.kernels import same_values
 from support.onnx_models import Build, build_model, floats
 from support.recording import branches
 from support.strategies import graphs
+from support.walks import REWRITER
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare
@@ -21,14 +22,11 @@ from rlflow.ir import Graph, Ref
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.onnx_io.subgraphs import Subgraph, size, subgraphs, with_subgraphs
-from rlflow.rules import library
-from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
 
 Change = Callable[[Graph], Graph]
 
-REWRITER = Rewriter(library.load().rules)
 FLAG = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
 COUNTERS = [helper.make_tensor_value_info(n, k, []) for n, k in (("i", TensorProto.INT64), ("go", TensorProto.BOOL))]
 GO_ON = helper.make_tensor_value_info("go_on", TensorProto.BOOL, [])

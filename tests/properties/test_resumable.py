@@ -63,7 +63,7 @@ def test_it_goes_on_after_the_step_at_which_it_was_killed(name: str, whole, tmp_
 @pytest.mark.slow
 def test_another_run_takes_nothing_of_it(name: str, whole, tmp_path: Path):
     """It goes and ends as it does from nothing."""
-    for number, changes in enumerate(RESUMABLE[name].others):
+    for number, changes in enumerate(RESUMABLE[name].others()):
         place = tmp_path / str(number)
         ended(RESUMABLE[name], place)
         found, expected = (ended(RESUMABLE[name], kept, **changes) for kept in (place, None))

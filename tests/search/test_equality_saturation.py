@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.rewrites import assert_same_outputs
 from support.token_worlds import small_graph
-from support.walks import LIBRARY, REWRITER
+from support.walks import LIBRARY, REWRITER, SHARING
 
 from rlflow import zoo
 from rlflow.agents.match_level.lessons import Start, started
@@ -16,7 +16,7 @@ from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, Ledger, OptimisationResult, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.rules.matching.sharing import SharingRewriter, rewriter_of
+from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.search.base import Search
 from rlflow.search.equality_saturation import equality_saturation, tensat
 from rlflow.search.greedy import Greedy
@@ -37,9 +37,6 @@ def decoder() -> Graph:
 @pytest.fixture(scope="module")
 def found(decoder) -> OptimisationResult:
     return _method().optimise(decoder, WITHOUT_LIMIT)
-
-
-SHARING = SharingRewriter(LIBRARY.rules)
 
 
 @pytest.mark.slow

@@ -52,11 +52,11 @@ OnStep = Callable[..., None]
 class Resumable:
     """run(place, on_step, **changes) returns the bytes that the run ends with; place: None, or what it keeps steps in.
 
-    others: changes, each of which makes another run.
+    others() are changes, each of which makes another run; some take seconds to make.
     """
 
     run: Callable[..., bytes]
-    others: Sequence[Mapping[str, Any]]
+    others: Callable[[], Sequence[Mapping[str, Any]]]
 
 
 def _weights(network: nn.Module) -> bytes:
@@ -192,7 +192,7 @@ def rows(place: Path | None, on_step: OnStep, **changes: Any) -> bytes:
 RESUMABLE: Mapping[str, Resumable] = {
     "fit at graph level": Resumable(
         pooled_fit,
-        [
+        lambda: [
             {"seed": 1},
             {"config": replace(world_models.SMALL, learning_rate=1e-4)},
             {"rollouts": replace(_rollouts(), episodes=_rollouts().episodes[:-1])},
@@ -200,30 +200,31 @@ RESUMABLE: Mapping[str, Resumable] = {
     ),
     "fit at match level": Resumable(
         token_fit,
-        [{"seed": 1}, {"config": replace(token_worlds.SMALL, learning_rate=1e-4)}, *_other_token_fits()],
+        lambda: [{"seed": 1}, {"config": replace(token_worlds.SMALL, learning_rate=1e-4)}, *_other_token_fits()],
     ),
     "PPO, observations in parts": Resumable(
-        ppo_in_parts, [{"seed": 1}, {"fingerprint": "other"}, {"config": replace(_PPO, learning_rate=1e-4)}]
+        ppo_in_parts, lambda: [{"seed": 1}, {"fingerprint": "other"}, {"config": replace(_PPO, learning_rate=1e-4)}]
     ),
     "PPO in the dream at graph level": Resumable(
-        ppo_in_the_pooled_dream, [{"seed": 1}, {"dream": GraphLevelDreamConfig(num_envs=8, max_steps=11)}]
+        ppo_in_the_pooled_dream, lambda: [{"seed": 1}, {"dream": GraphLevelDreamConfig(num_envs=8, max_steps=11)}]
     ),
     "evolution": Resumable(
-        evolution, [{"seed": 1}, {"fingerprint": "other"}, {"config": replace(_EVOLUTION, population=7)}]
+        evolution, lambda: [{"seed": 1}, {"fingerprint": "other"}, {"config": replace(_EVOLUTION, population=7)}]
     ),
     "training on the graph": Resumable(
-        training_on_a_graph, [{"seed": 1}, {"episodes": RealEpisodesConfig(num_envs=4, max_steps=4, max_kinds=48)}]
+        training_on_a_graph,
+        lambda: [{"seed": 1}, {"episodes": RealEpisodesConfig(num_envs=4, max_steps=4, max_kinds=48)}],
     ),
     "collection at graph level": Resumable(
-        pooled_collection, [{"seed": 4}, {"config": CollectionConfig(episodes=5, terminate_probability=0.2)}]
+        pooled_collection, lambda: [{"seed": 4}, {"config": CollectionConfig(episodes=5, terminate_probability=0.2)}]
     ),
     "collection at match level": Resumable(
         token_collection,
-        [
+        lambda: [
             {"seed": 1},
             {"config": replace(FEW, steps=3)},
             {"config": replace(FEW, led=(0.5,))},
         ],
     ),
-    "rows": Resumable(rows, [{"other": 1}]),
+    "rows": Resumable(rows, lambda: [{"other": 1}]),
 }

@@ -10,11 +10,12 @@ from rlflow.ops import registry
 from rlflow.rules.library import load
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import SharingRewriter
 from support.strategies import weight
 
 LIBRARY = load()
-REWRITER = Rewriter(LIBRARY.rules)
-"""All rules, compiled once for all tests of a process: a second of work."""
+REWRITER, SHARING = Rewriter(LIBRARY.rules), SharingRewriter(LIBRARY.rules)
+"""All rules, compiled once for all tests of a process: a second of work each."""
 
 
 def add(nodes: list[Node], op: str, *operands: Ref, **attributes: object) -> Ref:

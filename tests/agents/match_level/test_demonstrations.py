@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.detours import INTO, OUT, detour_process, walked
 from support.token_worlds import small_graph
-from support.walks import LIBRARY
+from support.walks import LIBRARY, SHARING
 
 from rlflow.agents.match_level.demonstrations import GainConfig, demonstrate
 from rlflow.cost.analytic import AnalyticCost
@@ -93,9 +93,6 @@ def wandering(graph: Graph, steps: int, seed: int) -> Trajectory:
         pool = near or actions
         state = work.step(state, pool[int(rng.integers(len(pool)))])
     return work.trajectory(work.start, descend(work, state))
-
-
-SHARING = SharingRewriter(LIBRARY.rules)
 
 
 def _match(graph: Graph, action) -> Match:

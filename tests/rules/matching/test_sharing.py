@@ -6,14 +6,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.rewrites import assert_same_outputs, graph_of
 from support.strategies import graphs, source, weight
-from support.walks import LIBRARY, REWRITER, add, identity, leaf, walk
+from support.walks import LIBRARY, REWRITER, SHARING, add, identity, leaf, walk
 
 from rlflow.errors import InputError
 from rlflow.ir import Graph, Node, Ref, structural_hash, validate
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter, rewriter_of
-
-SHARING = SharingRewriter(LIBRARY.rules)
 
 
 def relu_of_a_shared_transpose(nodes: list[Node]) -> list[Ref]:
