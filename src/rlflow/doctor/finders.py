@@ -24,6 +24,7 @@ FINDERS: Registry[Finder] = Registry(
         "larger file": "rlflow.doctor.findings.larger_file:larger_file",
         "harmful fusions": "rlflow.doctor.findings.harmful_fusions:harmful_fusions",
         "half precision": "rlflow.doctor.findings.half_precision:half_precision",
+        "quantisation": "rlflow.doctor.findings.quantisation:quantisation",
         "threads": "rlflow.doctor.findings.threads:threads",
         "open dimensions": "rlflow.doctor.findings.open_dimensions:open_dimensions",
     },
