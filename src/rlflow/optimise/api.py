@@ -19,6 +19,8 @@ from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError, PriceError
+from rlflow.ir.graph import Graph
+from rlflow.ir.tensor_type import Dimension
 from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import save_model
 from rlflow.onnx_io.external_data import write_mapped
@@ -69,6 +71,22 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Rewriting:
+    """What the steps of a result were taken on, and by: the model's graph `before` all, the graph that they `start`
+    from, which is another one after passes and after rewrites in bodies, the rewriter, and the prices of graphs.
+
+    `shapes` are those of inputs with dynamic dimensions for which sizes were given.
+    """
+
+    before: Graph
+    start: Graph
+    rewriter: Rewriter
+    cost_model: CostModel
+    shapes: Mapping[str, tuple[Dimension, ...]]
+    is_from_the_model: bool
+
+
+@dataclass(frozen=True)
 class Optimised:
     """The result of `rlflow.optimise`.
 
@@ -85,6 +103,7 @@ class Optimised:
     latency: dict[Setting, LatencyChange]
     report: OptimisationReport
     source: Source
+    rewriting: Rewriting
 
     def save(self, path: Path | str) -> None:
         """Write `model` to a file, whole or not at all; beyond protobuf's 2 GB its weights go to `<name>.data` beside
@@ -239,7 +258,17 @@ def _optimised(
         **_figures(made, search.cost_model, search.method.rewriter.rules),
     )
     result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
-    return Optimised(best, result, report.written, reason, equivalence, made.latency, report, source)
+    rewriting = _rewriting(made, search)
+    return Optimised(best, result, report.written, reason, equivalence, made.latency, report, source, rewriting)
+
+
+def _rewriting(made: PipelineResult, search: _Search) -> Rewriting:
+    begun = made.before_passes or made.assumptions
+    rewriter = made.rewriter or search.method.rewriter
+    is_from_the_model = made.before_passes is None and not any(report.steps for report in made.inside)
+    return Rewriting(
+        begun.as_it_is, made.settled.start, rewriter, search.cost_model, made.shapes, is_from_the_model
+    )
 
 
 def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tuple[bool, str]:
