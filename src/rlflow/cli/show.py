@@ -37,8 +37,8 @@ def show(
     """Describe a model, or draw it, alone or beside its optimised form.
 
     In a picture of two models, operators that only the first has are red and those that only the second has are green.
-    A `.html` file is a page to search in, layer by layer, with their predicted prices; it opens without a network. It and
-    a `.dot` file need nothing else installed, the other pictures the extra `plots`. What --text prints holds the whole
+    A `.html` file is a page to search in, layer by layer, with predicted prices, that opens without a network. It and a
+    `.dot` file need nothing else installed, the other pictures the extra `plots`. What --text prints holds the whole
     graph and no weights: where a model cannot be passed on, this can, and `rlflow show` reads it.
     """
     if text and (after or output):

@@ -266,9 +266,7 @@ def _rewriting(made: PipelineResult, search: _Search) -> Rewriting:
     begun = made.before_passes or made.assumptions
     rewriter = made.rewriter or search.method.rewriter
     is_from_the_model = made.before_passes is None and not any(report.steps for report in made.inside)
-    return Rewriting(
-        begun.as_it_is, made.settled.start, rewriter, search.cost_model, made.shapes, is_from_the_model
-    )
+    return Rewriting(begun.as_it_is, made.settled.start, rewriter, search.cost_model, made.shapes, is_from_the_model)
 
 
 def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tuple[bool, str]:

@@ -1,4 +1,4 @@
-"""The page of a model, or of two of which the second was made of the first: `rlflow show MODEL --after OTHER -o X.html`."""
+"""The page of a model, or of two of which the second was made of the first: `rlflow show A --after B -o X.html`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def saved_by_place(graphs: Sequence[PageGraph]) -> list[dict[str, Any]]:
             title = " → ".join("; ".join(block.title for block in part) or "nothing" for part in (was, became))
             saved = sum(block.ms or 0.0 for block in was) - sum(block.ms or 0.0 for block in became)
             alike[title].append((number, stretch, saved))
-    entries = [
+    entries: list[dict[str, Any]] = [
         {
             "title": title,
             "saved": round(sum(saved for _, _, saved in found), 6),

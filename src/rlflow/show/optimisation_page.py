@@ -1,6 +1,6 @@
-"""The page of an optimisation: what was rewritten where, what each step saved, how it was checked, and what was refused.
+"""The page of an optimisation: what was rewritten where, what that saved, how it was checked, and what was refused.
 
-    page.write(Path("report.html"), "model.onnx", optimisation_content(optimised))
+page.write(Path("report.html"), "model.onnx", optimisation_content(optimised))
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from rlflow.ir.graph import Graph
 from rlflow.onnx_io.bodies import bodies
-from rlflow.optimise.report import OptimisationReport, Step, SubgraphReport, change_words
+from rlflow.optimise.report import OptimisationReport, SubgraphReport, change_words
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.rules.rule import Rule
 from rlflow.runtime.session import SAID
@@ -83,7 +82,13 @@ def _body_steps(subgraphs: Sequence[SubgraphReport], graphs: Sequence[PageGraph]
         number = next((n for n, graph in enumerate(graphs) if graph.title.startswith(subgraph.place)), 0)
         cost = subgraph.cost_before_ms
         for step in subgraph.steps:
-            yield {"rule": step.rule, "saved": round(cost - step.cost_ms, 6), "graph": number, "before": [], "after": []}
+            yield {
+                "rule": step.rule,
+                "saved": round(cost - step.cost_ms, 6),
+                "graph": number,
+                "before": [],
+                "after": [],
+            }
             cost = step.cost_ms
 
 
@@ -132,10 +137,14 @@ def _figures(report: OptimisationReport) -> Iterator[list[str]]:
         yield [f"Latency {SAID[setting]}", value, f"{verdict.ratio:.3f} times as fast{bounds}"]
     costs = f"{report.cost_before_ms:.3f} → {report.cost_after_ms:.3f} ms"
     yield ["Predicted cost", costs, f"{report.improvement_percent:.1f} % saved"]
-    yield ["Operators", f"{report.nodes_before} → {report.nodes_after}", f"{len(report.steps)} steps"]
+    yield ["Operators", f"{report.nodes_before} → {report.nodes_after}", _counted(len(report.steps), "step")]
     if report.equivalence.draws:
         error = f"{report.equivalence.max_relative_error:.1e}"
         yield ["Largest error", error, f"relative; tolerance {report.equivalence.tolerance:.1e}"]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _latency(setting: str, change: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,7 +169,7 @@ def _checks(report: OptimisationReport) -> Iterator[list[str]]:
         yield ["Accepts only", f"{name} of shape {'x'.join(map(str, shape))}"]
     if report.opset_after != report.opset_before:
         yield ["Opset", f"{report.opset_before} → {report.opset_after}"]
-    yield ["Machine", f"{report.hardware}, {report.threads} threads"]
+    yield ["Machine", f"{report.hardware}, {_counted(report.threads, 'thread')}"]
 
 
 def _tried(report: OptimisationReport) -> Iterator[list[str]]:
@@ -172,8 +181,8 @@ def _tried(report: OptimisationReport) -> Iterator[list[str]]:
         yield [f"Refused in {refusal.phase}", f"{refusal.summary}{rules}{shown}"]
     for racer in report.race:
         without = f" without {', '.join(names.get(rule, rule) for rule in racer.without)}" if racer.without else ""
-        rounds = f"{racer.rounds} round{'' if racer.rounds == 1 else 's'}"
-        yield [f"Raced: {racer.steps} steps{without}", f"{racer.ratio:.3f} times as fast as the original in {rounds}"]
+        came = f"{racer.ratio:.3f} times as fast as the original in {_counted(racer.rounds, 'round')}"
+        yield [f"Raced: {_counted(racer.steps, 'step')}{without}", came]
     if report.passes is not None:
         yield ["Passes first", report.passes.summary]
     for subgraph in report.subgraphs:

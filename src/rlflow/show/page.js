@@ -5,6 +5,7 @@ const page = JSON.parse(document.getElementById("content").textContent);
 const SIDES = ["before", "after"];
 const FAR = 8; // rows that an edge may cross before only its ends are drawn
 const CONTEXT = 1; // rows that are shown around a change
+const FOLDED = 3; // fewer rows are not worth a fold
 const ZOOM = { least: 0.3, most: 2, step: 1.2 };
 
 function element(tag, attributes = {}, ...children) {
@@ -24,7 +25,7 @@ function filled(made, attributes, children) {
   return made;
 }
 
-const number = (value, digits = 3) => value.toFixed(digits);
+const number = (value, digits = Math.abs(value) < 0.1 ? 4 : 3) => value.toFixed(digits);
 const percent = (value) => `${number(value, 1)} %`;
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -150,7 +151,7 @@ class GraphView {
       if (runs.length && runs.at(-1).hidden === hidden) runs.at(-1).rows.push(row);
       else runs.push({ hidden, rows: [row] });
     });
-    for (const run of runs) if (run.rows.length === 1) run.hidden = false;
+    for (const run of runs) if (run.rows.length < FOLDED) run.hidden = false;
     return runs;
   }
 

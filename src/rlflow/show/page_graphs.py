@@ -1,14 +1,14 @@
 """Graphs as the page has them: blocks in rows, the operators inside each, what they cost, and where two graphs differ.
 
-    graphs = [page_graph("main graph", before, after, cost_model)]
-    graphs[0].content               # for the page, as JSON
-    graphs[0].blocks_of(names)      # the blocks before in which values of these names are computed
+graphs = [page_graph("main graph", before, after, cost_model)]
+graphs[0].content               # for the page, as JSON
+graphs[0].blocks_of(names)      # the blocks before in which values of these names are computed
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,24 +66,21 @@ def page_graph(title: str, before: Graph, after: Graph | None, cost_model: CostM
 def operators_table(graphs: Iterable[PageGraph]) -> list[dict[str, Any]]:
     """Count each operator before and after, with its milliseconds, the dearest first."""
     counts: list[Counter[str]] = [Counter(), Counter()]
-    ms: list[Counter[str]] = [Counter(), Counter()]
+    ms: list[dict[str, float]] = [defaultdict(float), defaultdict(float)]
     for each in graphs:
-        for side, graph in enumerate((each.before, each.after)):
-            for i in graph.order if graph is not None else ():
+        for side, graph in enumerate(filter(None, (each.before, each.after))):
+            for i in graph.order:
                 counts[side][graph.nodes[i].op] += 1
-                ms[side][graph.nodes[i].op] += each.node_ms[side].get(i, 0.0)  # type: ignore[assignment]
+                ms[side][graph.nodes[i].op] += each.node_ms[side].get(i, 0.0)
     names = sorted(counts[0] | counts[1], key=lambda op: (-ms[0][op], -counts[0][op], op))
-    return [
-        {"op": op, "count": [c[op] for c in counts], "ms": [round(float(m[op]), _DIGITS) for m in ms]} for op in names
-    ]
+    return [{"op": op, "count": [c[op] for c in counts], "ms": [round(m[op], _DIGITS) for m in ms]} for op in names]
 
 
 def panel_content(panel: Panel) -> list[list[Any]]:
     """Return boxes with their places, for the page to draw: label, kind, column, row, operands."""
     layout = top_down_layout([box.operands for box in panel])
     return [
-        [box.label, box.kind, column, row, list(box.operands)]
-        for box, (column, row) in zip(panel, layout, strict=True)
+        [box.label, box.kind, column, row, list(box.operands)] for box, (column, row) in zip(panel, layout, strict=True)
     ]
 
 

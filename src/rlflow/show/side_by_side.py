@@ -51,7 +51,7 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class SideBySide:
-    """The blocks of one graph or of two in their graph's order, and the stretches in which they differ, from the top."""
+    """The blocks of one graph or of two, operands first, and the stretches in which they differ, from the top."""
 
     before: tuple[Block, ...]
     after: tuple[Block, ...] | None

@@ -50,10 +50,12 @@ class NearMatch:
 
 
 def near_matches(graph: Graph, rule: Rule) -> list[NearMatch]:
-    """Return the places of near matches in the graph's order, at each those that lack the fewest operators.
+    """Return the places of near matches in the graph's order, at each those that lack the fewest operators: half of the
+    source's at most.
 
     Where the whole source occurs, that is the only reason told.
     """
+    most_missing = len([part for part in pattern.operators(*rule.source) if pattern.variables(part)]) // 2
     variants = [(variant, outline(variant)) for variant in compile_variants(rule)]
     relaxed = [(loose, outline(loose), gap) for variant, _ in variants for loose, gap in _relaxed_variants(variant)]
     whole, partial = DiscriminationTree(variants), DiscriminationTree((loose, written) for loose, written, _ in relaxed)
@@ -70,8 +72,15 @@ def near_matches(graph: Graph, rule: Rule) -> list[NearMatch]:
             for occurrence in partial.occurrences(graph, root)
         )
         least = min((each.missing for each in near), default=0)
-        found += [each for each in near if each.missing == least]
+        found += [each for each in near if each.missing == least <= most_missing]
     return found
+
+
+def lacking(graph: Graph, rule: Rule) -> list[str]:
+    """Return the operators of the source that the graph has nowhere."""
+    there = {graph.nodes[i].op for i in graph.order}
+    runs = {part.op for part in pattern.operators(*rule.source) if pattern.variables(part)}
+    return sorted(runs - there)
 
 
 class _Gap(NamedTuple):
@@ -127,15 +136,17 @@ def _near(graph: Graph, root: int, gap: _Gap, relaxed: tuple[Variant, Outline], 
         is_bound = isinstance(gap.value, str) and gap.value.startswith("?")
         wanted = "what it is elsewhere in the source" if is_bound else describe(pattern.thaw(gap.value))
         present = occurrence.attributes[written.slots.index(_RELAXED_ATTRIBUTE)]
-        return NearMatch(root, f"{gap.attribute} of {gap.part.op} is {present}, not {wanted}")
+        return NearMatch(root, f"{gap.attribute} of {gap.part.op} is {present!r}, not {wanted}")
 
     ref = occurrence.values[variant.variables.index(_RELAXED)]
     if gap.is_repeated:
         return NearMatch(root, f"the rule reads {pattern.show(gap.part)} in two places, here they differ", 0, ref.node)
     if not pattern.variables(gap.part):
-        return NearMatch(root, f"where the rule wants {pattern.show(gap.part)}, there is {_said(graph, ref)}", 0, ref.node)
+        return NearMatch(
+            root, f"where the rule wants {pattern.show(gap.part)}, there is {_said(graph, ref)}", 0, ref.node
+        )
     assert isinstance(gap.part, Apply)
-    missing = len(pattern.operators(gap.part))
+    missing = len([part for part in pattern.operators(gap.part) if pattern.variables(part)])
     if graph.nodes[ref.node].op == gap.part.op:
         reason = f"more than one part of {pattern.show(gap.part)} is different"
     else:
@@ -202,7 +213,9 @@ def refusal(graph: Graph, variant: Variant, written: Outline, occurrence: Occurr
     if drawn_up(variant, written, here) is None:
         return "what it writes has another type than what it replaces, is empty, or holds not at every size"
     if not graph.header.offers(rule.versions):
-        wanted = " and ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in rule.versions.items() if version)
+        wanted = " and ".join(
+            f"{domain or 'ai.onnx'} {version}" for domain, version in rule.versions.items() if version
+        )
         return f"it writes operators of {wanted}; the model has opset {graph.header.opset}"
     return ""
 
