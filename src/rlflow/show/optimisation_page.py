@@ -203,13 +203,14 @@ def _replay(optimised: Optimised, command: Sequence[str]) -> dict[str, Any]:
     trajectory = optimised.result.trajectory
     if not trajectory.steps:
         return {"commands": commands}
-    name = f"{PurePath(report.input).stem}.trajectory.jsonl"
+    model = "MODEL" if optimised.source.file is None else report.input
+    name = f"{PurePath(model).stem}.trajectory.jsonl"
     shapes = [
         word
         for tensor, shape in rewriting.shapes.items()
         for word in ("--shape", f"{tensor}={'x'.join(map(str, shape))}")
     ]
-    words = ["rlflow", "replay", name, report.input, "-o", "replayed.onnx", *shapes]
+    words = ["rlflow", "replay", name, model, "-o", "replayed.onnx", *shapes]
     begun = "" if rewriting.is_from_the_model else " (they begin after passes, or after the steps in bodies)"
     commands.append([f"These steps, each checked by its hash{begun}", shlex.join(words)])
     return {"commands": commands, "file": {"name": name, "text": json.dumps(json.loads(trajectory.to_json())) + "\n"}}

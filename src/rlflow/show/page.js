@@ -115,8 +115,12 @@ class GraphView {
         this.rows[block.row][side].push(place);
       }),
     );
+    // What both have comes first in a row, so that it stays at one height where the row breaks.
     for (const sides of this.rows)
-      sides.forEach((places, side) => places.sort((a, b) => this.graph.sides[side][a].column - this.graph.sides[side][b].column));
+      sides.forEach((places, side) => {
+        const blocks = this.graph.sides[side];
+        places.sort((a, b) => isChanged(blocks[a]) - isChanged(blocks[b]) || blocks[a].column - blocks[b].column);
+      });
     this.dearest = Math.max(1e-12, ...this.graph.sides.flat().map((block) => block.ms ?? 0));
     this.stepsOf = [new Map(), new Map()];
     (page.steps ?? []).forEach((step, i) => {
@@ -135,7 +139,7 @@ class GraphView {
   }
 
   quiet(row) {
-    return this.rows[row].every((places, side) => places.every((p) => !["removed", "added"].includes(this.graph.sides[side][p].kind)));
+    return this.rows[row].every((places, side) => places.every((place) => !isChanged(this.graph.sides[side][place])));
   }
 
   // Runs of rows: those to draw, and those of which a button tells.
@@ -304,7 +308,7 @@ class GraphView {
         context.fillStyle = colour("hot");
         context.fillRect(x, at[0], width, at[1]);
         context.globalAlpha = 1;
-        if (block.kind === "removed" || block.kind === "added") {
+        if (isChanged(block)) {
           context.fillStyle = colour(block.kind);
           context.fillRect(x + (side ? width - 3 : 0), at[0], 3, at[1]);
         }
@@ -398,6 +402,8 @@ class GraphView {
   }
 }
 
+const isChanged = (block) => block.kind === "removed" || block.kind === "added";
+
 // The operators of a block in order, neighbours that are the same counted.
 function counted(nodes) {
   const runs = [];
@@ -439,7 +445,8 @@ function openStep(i) {
 }
 
 function amount(saved) {
-  const share = page.whole ? ` (${percent((100 * Math.abs(saved)) / page.whole)})` : "";
+  const part = page.whole ? (100 * Math.abs(saved)) / page.whole : 0;
+  const share = part >= 0.05 ? ` (${percent(part)})` : "";
   return saved < 0 ? `costs ${number(-saved)} ms${share}` : `saves ${number(saved)} ms${share}`;
 }
 
