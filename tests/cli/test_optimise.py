@@ -144,7 +144,7 @@ def test_the_steps_on_a_page_can_be_replayed(rlflow, tmp_path):
     replay = content_of(page.read_text(encoding="utf-8"))["replay"]
     (tmp_path / replay["file"]["name"]).write_text(replay["file"]["text"])
     _, command, trajectory, *rest = replay["commands"][1][1].split()
-    code, out, err = rlflow(command, tmp_path / trajectory, rest[0], "-o", tmp_path / "replayed.onnx")
+    code, _out, err = rlflow(command, tmp_path / trajectory, rest[0], "-o", tmp_path / "replayed.onnx")
     assert code == 0, err
     assert compare(source, tmp_path / "replayed.onnx").equivalent
 

@@ -18,12 +18,16 @@ def test_places_and_reasons_in_words(rlflow, loop) -> None:
     """The model's two last products are a match; before them, and in the body, one product stands alone."""
     code, out, err = rlflow("rules", "why", "associate-weights", loop)
     assert (code, err) == (0, "")
-    first, *assumes, matches, count, places = out.splitlines()
+    first, *assumes = out.splitlines()[:3]
     assert first == "associate-weights  MatMul(MatMul(x, v), w) => MatMul(x, MatMul(v, w))"
     assert [line.startswith("It assumes that ") for line in assumes] == [True, True]
-    assert matches == "It matches at loop/contract/MatMul."
-    assert count == "    2 x  where the rule wants MatMul, there is an input of the graph"
-    assert places == "         at loop/drive/MatMul, body/MatMul in the body of loop/Loop"
+    assert out.splitlines()[3:] == [
+        "It matches at loop/contract/MatMul.",
+        "    2 x  where the rule wants MatMul, there is an input of the graph",
+        "         at loop/drive/MatMul, body/MatMul in the body of loop/Loop",
+        "    1 x  where the rule wants MatMul, there is Loop",
+        "         at loop/expand/MatMul",
+    ]
 
 
 def test_the_document_says_the_same(rlflow, loop) -> None:
@@ -54,7 +58,8 @@ def test_dynamic_sizes_can_be_given(rlflow, tmp_path) -> None:
     asked = ("rules", "why", "linear-to-gemm", model, "--json")
     open_, known = (json.loads(rlflow(*asked, *more)[1]) for more in ((), shapes))
     assert len(open_["matches"]) < len(known["matches"])
-    assert {o["reason"] for o in open_["near"]} > {o["reason"] for o in known["near"]}
+    at_any_size = "what it writes has another type than what it replaces, is empty, or holds not at every size"
+    assert [at_any_size in {each["reason"] for each in told["near"]} for told in (open_, known)] == [True, False]
 
 
 @pytest.mark.parametrize("command", ["why", "show"])

@@ -28,7 +28,7 @@ def chain(*middle: str) -> Graph:
 
 
 def test_what_both_have_stands_at_the_same_height() -> None:
-    """Layers of the first are a product with an activation each; the second is shorter by one row, which stays empty."""
+    """The second graph lacks one softmax, whose row stays empty there."""
     before, after = chain("Softmax", "Softmax"), chain("Softmax")
     laid = side_by_side(before, after)
     assert told(laid.before) == [
