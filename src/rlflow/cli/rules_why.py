@@ -42,7 +42,7 @@ def why(
     most: Annotated[int, typer.Option(min=1, help="Print so many reasons, the nearest first.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Where a rule matches in a model, where it nearly does, and what stands in the way.
+    """Say where a rule matches in a model, where it nearly does, and what stands in the way.
 
     A near match is one that was refused, because a condition does not hold or a value inside is read elsewhere, or a
     place at which all of the rule's source is there but one part.

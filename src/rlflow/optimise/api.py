@@ -72,10 +72,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rewriting:
-    """What the steps of a result were taken on, and by: the model's graph `before` all, the graph that they `start`
-    from, which is another one after passes and after rewrites in bodies, the rewriter, and the prices of graphs.
+    """The way to a result: the model's graph `before` all, the graph that its steps `start` from, the rewriter that took
+    them, and the prices of graphs.
 
-    `shapes` are those of inputs with dynamic dimensions for which sizes were given.
+    `shapes` are those of inputs with dynamic dimensions for which sizes were given. The steps start from a graph of
+    another model where that `is_from_the_model` is false, after passes and after rewrites in bodies.
     """
 
     before: Graph

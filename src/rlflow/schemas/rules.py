@@ -139,7 +139,7 @@ class RuleObstacle(Document):
 
 
 class RulesWhy(Document):
-    """Where a rule matches in a model, and where it nearly does."""
+    """The places at which a rule matches in a model, and those at which it nearly does."""
 
     rule: NamedRule
     model: Text

@@ -173,7 +173,7 @@ def _checks(report: OptimisationReport) -> Iterator[list[str]]:
 
 
 def _tried(report: OptimisationReport) -> Iterator[list[str]]:
-    """What was tried besides: the title of each, and what came of it."""
+    """List all that was tried besides, each with what came of it."""
     names = report.rule_names
     for refusal in (*report.refusals, *(r for subgraph in report.subgraphs for r in subgraph.refusals)):
         rules = f" By {', '.join(names.get(rule, rule) for rule in refusal.rules)}." if refusal.rules else ""

@@ -116,7 +116,7 @@ def _operands_first(graph: Graph, layers: Sequence[Region]) -> list[Region]:
 
 
 def _keys(graph: Graph, blocks: Sequence[Block]) -> list[Hashable]:
-    """What each block is known by in the other graph."""
+    """Return for each block the key by which it is known in the other graph."""
     keys = operator_keys(graph)
     return [
         (block.title, bool(block.nodes)) if block.kind == "value" else frozenset(keys[i] for i in block.nodes)

@@ -1,4 +1,4 @@
-"""Where the steps of a trajectory took place: in the graph that it starts from, and in the one that it leads to."""
+"""The places of a trajectory's steps: in the graph that it starts from, and in the one that it leads to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a rule matches nearly: all of its source is there but one part, or all of it, and the match was refused.
+"""Near matches of a rule: all of its source is there but one part, or all of it, and the match was refused.
 
     for near in near_matches(graph, rule):
         print(near.root, near.reason)           # 7, "where the rule wants MatMul, there is Conv"
