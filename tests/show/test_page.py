@@ -102,6 +102,15 @@ def test_a_loop_has_a_page_of_its_body() -> None:
     assert any("the body of loop/Loop" in title for title, _ in told["tried"]), "why it is left as it is"
 
 
+def test_measured_prices_are_said_to_be() -> None:
+    """Every layer of both graphs has one, since the search went by them."""
+    told = optimisation_content(optimised("tiny_chain", "measured"))
+    assert told["prices"] == "measured on this machine, part by part"
+    blocks = [block for side in told["graphs"][0]["sides"] for block in side if block["kind"] != "value"]
+    assert all(block["ms"] > 0 for block in blocks)
+    assert optimisation_content(optimised("tiny_chain"))["prices"] == "by the cost model analytic, not measured"
+
+
 def test_operators_add_up() -> None:
     """Prices of layers are divided among their operators without rest."""
     before, after = rewritten(1)

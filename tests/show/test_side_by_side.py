@@ -80,11 +80,23 @@ def test_layers_that_change_places_stay_apart() -> None:
         assert all(block.row > blocks[source].row for block in blocks for source in block.operands)
 
 
-def test_prices_are_those_of_the_layers() -> None:
-    graph = chain("Softmax")
-    first, second, third = graph.order
-    laid = side_by_side(graph, before_ms={(first,): 2.0, (second, third): 0.5})
-    assert [block.ms for block in laid.before] == [None, 2.0, 0.5, 0.0, None]
+def test_prices_of_a_layer_are_those_of_its_operators() -> None:
+    graph = graph_of([source("x"), weight("w"), node("MatMul", 0, 1, name="m"), node("Add", 2, 1, name="a")], 3)
+    laid = side_by_side(graph, before_ms={2: 2.0, 3: 0.5})
+    assert [(block.title, block.ms) for block in laid.before] == [("x", None), ("MatMul, Add", 2.5), ("y0", None)]
+    assert [block.ms for block in side_by_side(graph).before] == [None, None, None]
+
+
+@pytest.mark.parametrize("name", ["yolo_v5", "nasnet_a"])
+def test_layers_in_a_ring_are_divided(name: str) -> None:
+    """Regions of these networks read each other: a residual sum may be fused with what the branch beside it reads. Each
+    is in as many blocks as rows need, every operator in one.
+    """
+    settings = {"yolo_v5": {"image": 64}, "nasnet_a": {"cells": 2, "image": 64, "width": 12}}
+    graph = from_onnx(zoo.build(name, **settings[name]))
+    blocks = side_by_side(graph).before
+    assert all(block.row > blocks[source].row for block in blocks for source in block.operands)
+    assert sorted(i for block in blocks for i in block.nodes) == sorted((*graph.inputs, *graph.order))
 
 
 @pytest.mark.parametrize("seed", range(8))

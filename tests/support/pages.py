@@ -30,11 +30,11 @@ from support.walks import REWRITER, walk
 NARROW = {"hidden": 32, "heads": 2, "intermediate": 64, "sequence": 8, "vocabulary": 50, "positions": 16}
 
 
-def optimised(name: str, **settings: Any) -> Optimised:
+def optimised(name: str, cost_model: str = "analytic", **settings: Any) -> Optimised:
     """What a short search makes of a model of the zoo, checked on one input; timing decides if it is delivered."""
     gate = GateConfig(draws=1, rounds=2)
     model = zoo.build(name, **settings)
-    return rlflow.optimise(model, method="greedy", shortlist=0, cost_model="analytic", gate=gate)
+    return rlflow.optimise(model, method="greedy", shortlist=0, cost_model=cost_model, gate=gate)
 
 
 def rewritten(layers: int, seed: int = 0, steps: int = 8) -> tuple[Graph, Graph]:

@@ -72,15 +72,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rewriting:
-    """The way to a result: the model's graph `before` all, the graph that its steps `start` from, the rewriter that took
-    them, and the prices of graphs.
+    """The way to a result: the model's graph `before` all, the graph that its steps `start` from, the rewriter that
+    took them, and the prices of graphs, measured ones where the parts of both ends were measured.
 
-    `shapes` are those of inputs with dynamic dimensions for which sizes were given. The steps start from a graph of
+    `searched` are the graphs that a search saw in the places of the first and of the last, under all that it might
+    assume, with the same numbers of nodes: these have prices. `shapes` are those of inputs with dynamic dimensions for
+    which sizes were given. The steps start from a graph of
     another model where that `is_from_the_model` is false, after passes and after rewrites in bodies.
     """
 
     before: Graph
     start: Graph
+    searched: tuple[Graph, Graph]
     rewriter: Rewriter
     cost_model: CostModel
     shapes: Mapping[str, tuple[Dimension, ...]]
@@ -194,7 +197,8 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
             made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, deadline, argument)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
-    return _optimised(made, flushed, source, search, request, deadline)
+    rewriting = _rewriting(made, search, shortlist)
+    return _optimised(made, flushed, source, search, rewriting, request, deadline)
 
 
 def _without_rules(request: Request) -> Request:
@@ -231,7 +235,13 @@ def _search(factory: Any, request: Request, context: CostContext) -> _Search:
 
 
 def _optimised(
-    made: PipelineResult, flushed: Flushed, source: Source, search: _Search, request: Request, deadline: Deadline
+    made: PipelineResult,
+    flushed: Flushed,
+    source: Source,
+    search: _Search,
+    rewriting: Rewriting,
+    request: Request,
+    deadline: Deadline,
 ) -> Optimised:
     """Decide which model is delivered, and report."""
     is_better, reason = _decision(made, request, deadline)
@@ -259,15 +269,20 @@ def _optimised(
         **_figures(made, search.cost_model, search.method.rewriter.rules),
     )
     result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
-    rewriting = _rewriting(made, search)
     return Optimised(best, result, report.written, reason, equivalence, made.latency, report, source, rewriting)
 
 
-def _rewriting(made: PipelineResult, search: _Search) -> Rewriting:
+def _rewriting(made: PipelineResult, search: _Search, shortlist: Shortlist | None) -> Rewriting:
     begun = made.before_passes or made.assumptions
-    rewriter = made.rewriter or search.method.rewriter
-    is_from_the_model = made.before_passes is None and not any(report.steps for report in made.inside)
-    return Rewriting(begun.as_it_is, made.settled.start, rewriter, search.cost_model, made.shapes, is_from_the_model)
+    return Rewriting(
+        before=begun.as_it_is,
+        start=made.settled.start,
+        searched=(begun.searched, made.result.best),
+        rewriter=made.rewriter or search.method.rewriter,
+        cost_model=search.cost_model if made.measured is None or shortlist is None else shortlist.cost_model,
+        shapes=made.shapes,
+        is_from_the_model=made.before_passes is None and not any(report.steps for report in made.inside),
+    )
 
 
 def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tuple[bool, str]:

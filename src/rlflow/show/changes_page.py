@@ -8,7 +8,7 @@ from typing import Any
 
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
-from rlflow.show.page_graphs import PageGraph, operators_table, page_graph
+from rlflow.show.page_graphs import PageGraph, operators_table, page_graph, price_words
 
 MAIN = "main graph"
 """The title of the graph that the others are bodies in."""
@@ -30,7 +30,7 @@ def changes_content(
     figures = [["Operators", " → ".join(map(str, counts)), "with those of bodies" if len(before) > 1 else ""]]
     if ms[0]:
         priced = ms[:1] if after is None else ms
-        figures.append(["Predicted", f"{' → '.join(f'{value:.3f}' for value in priced)} ms", f"by {cost_model.name}"])
+        figures.append(["Predicted cost", f"{' → '.join(f'{value:.3f}' for value in priced)} ms", ""])
     if after is not None:
         changed = sum(len(graph.layout.stretches) for graph in graphs)
         figures.append(["Places that differ", str(changed), "connected layers that only one model has"])
@@ -39,19 +39,28 @@ def changes_content(
         "verdict": {"text": " and ".join(names), "tone": "plain"},
         "figures": figures,
         "saved": [] if after is None else saved_by_place(graphs),
+        "prices": price_words(cost_model),
         "graphs": [graph.content for graph in graphs],
         "operators": operators_table(graphs),
     }
 
 
 def page_graphs(
-    before: Mapping[str, Graph], after: Mapping[str, Graph] | None, cost_model: CostModel
+    before: Mapping[str, Graph],
+    after: Mapping[str, Graph] | None,
+    cost_model: CostModel,
+    priced: tuple[Graph, Graph] | None = None,
 ) -> list[PageGraph]:
-    """Pair the graphs of two models by their titles; a body that only one of them has stands alone."""
+    """Pair the graphs of two models by their titles; a body that only one of them has stands alone.
+
+    `priced` are those whose prices are told for the main graph before and after.
+    """
     others = after or {}
     pairs = [(title, graph, others.get(title)) for title, graph in before.items()]
     pairs += [(f"{title} (new)", graph, None) for title, graph in others.items() if title not in before]
-    return [page_graph(title, graph, other, cost_model) for title, graph, other in pairs]
+    return [
+        page_graph(title, graph, other, cost_model, priced if title == MAIN else None) for title, graph, other in pairs
+    ]
 
 
 def saved_by_place(graphs: Sequence[PageGraph]) -> list[dict[str, Any]]:

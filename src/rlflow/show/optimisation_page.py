@@ -18,7 +18,7 @@ from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.rules.rule import Rule
 from rlflow.runtime.session import SAID
 from rlflow.show.changes_page import MAIN, page_graphs, saved_by_place
-from rlflow.show.page_graphs import PageGraph, operators_table, panel_content
+from rlflow.show.page_graphs import PageGraph, operators_table, panel_content, price_words
 from rlflow.show.rule_boxes import condition, rule_panels
 from rlflow.trajectory.places import places
 
@@ -33,10 +33,10 @@ def optimisation_content(optimised: Optimised, command: Sequence[str] = ()) -> d
     """Return what the page of an optimisation shows; `command` are the words by which it was asked for."""
     report, rewriting = optimised.report, optimised.rewriting
     is_delivered = report.written == "optimised"
-    became = {MAIN: optimised.result.best}
-    if is_delivered:
-        became |= dict(bodies(optimised.model))
-    graphs = page_graphs({MAIN: rewriting.before} | dict(bodies(optimised.source.model)), became, rewriting.cost_model)
+    before = {MAIN: rewriting.before} | dict(bodies(optimised.source.model))
+    after = {MAIN: optimised.result.best} | (dict(bodies(optimised.model)) if is_delivered else {})
+    is_pair = is_delivered or bool(report.steps)
+    graphs = page_graphs(before, after if is_pair else None, rewriting.cost_model, rewriting.searched)
     steps = [*_main_steps(optimised, graphs[0]), *_body_steps(report.subgraphs, graphs)]
     rules = {rule.id: rule for rule in rewriting.rewriter.rules}
     verdict, *words = report.summary().splitlines()
@@ -48,6 +48,7 @@ def optimisation_content(optimised: Optimised, command: Sequence[str] = ()) -> d
         "words": words,
         "saved": _saved_by_rule(steps, report.rule_names) if steps else saved_by_place(graphs),
         "whole": report.cost_before_ms,
+        "prices": price_words(rewriting.cost_model),
         "steps": steps,
         "rules": {rule: _rule(rules[rule]) for rule in dict.fromkeys(step["rule"] for step in steps) if rule in rules},
         "graphs": [graph.content for graph in graphs],
@@ -138,7 +139,7 @@ def _figures(report: OptimisationReport) -> Iterator[list[str]]:
     costs = f"{report.cost_before_ms:.3f} → {report.cost_after_ms:.3f} ms"
     yield ["Predicted cost", costs, f"{report.improvement_percent:.1f} % saved"]
     yield ["Operators", f"{report.nodes_before} → {report.nodes_after}", _counted(len(report.steps), "step")]
-    if report.equivalence.draws:
+    if report.steps and report.equivalence.draws:
         error = f"{report.equivalence.max_relative_error:.1e}"
         yield ["Largest error", error, f"relative; tolerance {report.equivalence.tolerance:.1e}"]
 

@@ -201,7 +201,7 @@ class GraphView {
     const block = this.graph.sides[side][place];
     const isValue = block.kind === "value";
     const ms = block.ms === undefined ? undefined : element("span", { class: "ms" }, `${number(block.ms)} ms`);
-    const scope = element("span", { class: "scope" }, isValue ? (block.type ?? "output") : `\u200e${common(block.nodes)}`);
+    const scope = element("span", { class: "scope" }, element("bdi", {}, isValue ? (block.type ?? "output") : common(block.nodes)));
     const title = element("div", { class: "title" }, isValue ? block.title : counted(block.nodes));
     const toggle = isValue ? {} : { "aria-expanded": "false", onclick: () => this.toggle(side, place) };
     const head = element("button", toggle, title, element("div", { class: "under" }, scope, ms));
@@ -529,6 +529,7 @@ function graphSection() {
     swatch({ background: "linear-gradient(90deg, var(--card), var(--hot))" }, "free to dearest layer"),
     isPair ? swatch({ borderColor: "var(--removed)", borderWidth: "2px" }, "− only before") : "",
     isPair ? swatch({ borderColor: "var(--added)", borderWidth: "2px" }, "+ only after") : "",
+    `Prices: ${page.prices}.`,
     "A layer is what ONNX Runtime may fuse. Click one to see its operators; point at it to see what it reads and who reads it.",
   );
   const made = section("graph", isPair ? "Before and after" : "Graph", tabs.length > 1 ? element("div", { class: "tabs" }, ...tabs) : "", tools, element("div", { class: "stage" }, pane, map), legend);

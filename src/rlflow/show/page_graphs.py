@@ -33,7 +33,7 @@ class PageGraph:
     before: Graph
     after: Graph | None
     layout: SideBySide
-    node_ms: tuple[Mapping[int, float], Mapping[int, float]]
+    node_ms: tuple[Prices, Prices]
 
     @property
     def content(self) -> dict[str, Any]:
@@ -55,12 +55,23 @@ class PageGraph:
         return [i for i, block in enumerate(self.layout.after or ()) if not set(block.nodes).isdisjoint(nodes)]
 
 
-def page_graph(title: str, before: Graph, after: Graph | None, cost_model: CostModel) -> PageGraph:
-    """Lay out and price a graph, and what it became if that is given."""
-    before_ms, after_ms = _prices(before, cost_model), _prices(after, cost_model) if after is not None else {}
-    layout = side_by_side(before, after, before_ms, after_ms)
-    node_ms = (_node_ms(before, before_ms), _node_ms(after, after_ms) if after is not None else {})
-    return PageGraph(title, before, after, layout, node_ms)
+def page_graph(
+    title: str, before: Graph, after: Graph | None, cost_model: CostModel, priced: tuple[Graph, Graph] | None = None
+) -> PageGraph:
+    """Lay out and price a graph, and what it became if that is given.
+
+    `priced` are graphs with the same numbers of nodes whose prices are told in the stead of theirs.
+    """
+    one, other = priced or (before, after)
+    node_ms = _node_ms(one, cost_model), {} if after is None or other is None else _node_ms(other, cost_model)
+    return PageGraph(title, before, after, side_by_side(before, after, *node_ms), node_ms)
+
+
+def price_words(cost_model: CostModel) -> str:
+    """Say where the prices come from."""
+    if isinstance(cost_model, MeasuringCostModel):
+        return "measured on this machine, part by part"
+    return f"by the cost model {cost_model.name}, not measured"
 
 
 def operators_table(graphs: Iterable[PageGraph]) -> list[dict[str, Any]]:
@@ -84,33 +95,30 @@ def panel_content(panel: Panel) -> list[list[Any]]:
     ]
 
 
-def _prices(graph: Graph, cost_model: CostModel) -> Prices:
-    """Return the prices of a graph's parts; none where a cost model has no parts, or would have to measure them."""
-    pricer = local(cost_model)
+def _node_ms(graph: Graph, cost_model: CostModel) -> Prices:
+    """Divide the price of each part of a graph among its nodes, by what each would cost alone on a simple machine.
+
+    Nothing is known where a cost model has no parts, or would have to measure them.
+    """
+    pricer, alone = local(cost_model), AnalyticCost()
     if pricer is None:
         return {}
     if isinstance(cost_model, MeasuringCostModel) and cost_model.measure([graph], deadline=time.perf_counter()):
         return {}
-    return {part.nodes: part.ms for part in pricer.parts(graph)}
-
-
-def _node_ms(graph: Graph, prices: Prices) -> dict[int, float]:
-    """Divide the price of each part among its nodes, by what each would cost alone on a simple machine."""
-    alone = AnalyticCost()
     divided = {}
-    for nodes, ms in prices.items():
+    for nodes, ms in pricer.parts(graph):
         weights = [alone.part_of(graph, node).ms for node in nodes]
         whole = sum(weights) or 1.0
         divided.update({node: ms * weight / whole for node, weight in zip(nodes, weights, strict=True)})
     return divided
 
 
-def _side(graph: Graph, blocks: Sequence[Block], panel: Panel, node_ms: Mapping[int, float]) -> list[dict[str, Any]]:
+def _side(graph: Graph, blocks: Sequence[Block], panel: Panel, node_ms: Prices) -> list[dict[str, Any]]:
     kinds = {node: box.kind for node, box in zip(graph.order, panel[len(graph.inputs) :], strict=False)}
     return [_block(graph, block, kinds, node_ms) for block in blocks]
 
 
-def _block(graph: Graph, block: Block, kinds: Mapping[int, Kind], node_ms: Mapping[int, float]) -> dict[str, Any]:
+def _block(graph: Graph, block: Block, kinds: Mapping[int, Kind], node_ms: Prices) -> dict[str, Any]:
     written: dict[str, Any] = {"title": block.title, "kind": block.kind, "row": block.row, "column": block.column}
     written |= {"reads": list(block.operands)} if block.operands else {}
     if block.ms is not None:

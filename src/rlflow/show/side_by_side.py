@@ -12,9 +12,9 @@ Invariant: a block stands below all blocks that it reads, in both graphs.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from rlflow.cost.regions import Region, partition
@@ -22,8 +22,8 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.networkx_view import connected, on_cycles, top_down_layout
 from rlflow.show.boxes import Kind, operator_keys
 
-Prices = Mapping[Region, float]
-"""Milliseconds of groups of nodes; empty where nothing is known of them."""
+Prices = Mapping[int, float]
+"""Milliseconds of operators, by their numbers; empty where nothing is known of them."""
 
 
 @dataclass(frozen=True)
@@ -81,21 +81,15 @@ def _blocks(graph: Graph, prices: Prices) -> list[Block]:
     """Inputs, layers and outputs, operands first, without their places."""
     position = graph.positions()
     layers = sorted(partition(graph).regions, key=lambda region: position[region[0]])
-    layers = _operands_first(graph, layers)
-    groups: list[tuple[int, ...]] = [*((i,) for i in graph.inputs), *layers]
+    groups: list[tuple[int, ...]] = [*((i,) for i in graph.inputs), *_operands_first(graph, layers)]
     place_of = {node: place for place, group in enumerate(groups) for node in group}
-
-    ms: dict[int, float] = defaultdict(float)
-    for nodes, price in prices.items():
-        ms[place_of[nodes[0]]] += price
-
     blocks = []
     for place, group in enumerate(groups):
         sources = dict.fromkeys(place_of[s] for node in group for s in graph.nodes[node].sources if s in place_of)
         operands = tuple(source for source in sources if source != place)
         is_input = place < len(graph.inputs)
         title = graph.nodes[group[0]].names[0] if is_input else ", ".join(graph.nodes[i].op for i in group)
-        price_ms = None if is_input or not prices else ms[place]
+        price_ms = None if is_input or not prices else sum(prices.get(i, 0.0) for i in group)
         blocks.append(Block(title, "value" if is_input else "operator", group, operands, price_ms))
     for name, ref in zip(graph.output_names, graph.outputs, strict=True):
         blocks.append(Block(name, "value", (), (place_of[ref.node],) if ref.node in place_of else ()))
@@ -103,16 +97,27 @@ def _blocks(graph: Graph, prices: Prices) -> list[Block]:
 
 
 def _operands_first(graph: Graph, layers: Sequence[Region]) -> list[Region]:
-    """Divide layers that read each other in a ring, which no row can hold, into their operators."""
+    """Divide layers that read each other in a ring, which no rows can hold, into runs of the graph's order.
+
+    No ring goes through a run: all that lies on a way between two of its operators belongs to it.
+    """
     place_of = {node: place for place, layer in enumerate(layers) for node in layer}
-    operands = [
-        [place_of[s] for s in dict.fromkeys(s for i in layer for s in graph.nodes[i].sources) if s in place_of]
-        for layer in layers
-    ]
-    inner = [[source for source in sources if source != place] for place, sources in enumerate(operands)]
-    rings = on_cycles(inner)
-    divided = [[layer] if place not in rings else [(i,) for i in layer] for place, layer in enumerate(layers)]
-    return [layer for parts in divided for layer in parts]
+    sources = [{place_of[s] for i in layer for s in graph.nodes[i].sources if s in place_of} for layer in layers]
+    rings = on_cycles([sorted(read - {place}) for place, read in enumerate(sources)])
+    divided = (_runs(graph, layer) if place in rings else [layer] for place, layer in enumerate(layers))
+    position = graph.positions()
+    return sorted((part for parts in divided for part in parts), key=lambda part: position[part[0]])
+
+
+def _runs(graph: Graph, layer: Region) -> list[Region]:
+    position = graph.positions()
+    runs = [list(layer[:1])]
+    for before, node in pairwise(layer):
+        if position[node] == position[before] + 1:
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+    return list(map(tuple, runs))
 
 
 def _keys(graph: Graph, blocks: Sequence[Block]) -> list[Hashable]:
