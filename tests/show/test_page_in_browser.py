@@ -171,6 +171,7 @@ def test_it_fits_a_phone(opened, scheme: str) -> None:
     assert opened.evaluate("document.documentElement.scrollWidth") <= _PHONE["width"]
     title = opened.locator(".saved b").first.bounding_box()
     assert title["height"] < 80, "a name is not broken into letters"
+    assert opened.locator("td").first.bounding_box()["height"] < 80
     dark = opened.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(int(part) for part in dark[4:-1].split(",")) < 200) == (scheme == "dark")
 

@@ -127,10 +127,10 @@ def optimise(
             )
         optimised.save(output)
     optimised = dataclasses.replace(optimised, report=dataclasses.replace(optimised.report, output=str(output)))
-    if page is not None:
-        write_page(page, f"{model} → {output}", optimisation_content(optimised, ["rlflow", *sys.argv[1:]]))
     report = optimised.report
     typer.echo(json.dumps(report.to_json(), indent=1) if as_json else report.summary())
+    if page is not None:
+        write_page(page, f"{model} → {output}", optimisation_content(optimised, ["rlflow", *sys.argv[1:]]))
 
 
 def _check_page(path: Path) -> None:

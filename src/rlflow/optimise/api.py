@@ -97,6 +97,7 @@ class Optimised:
     `model` is what to use: the optimised model, or the original where that was not faster beyond noise or could not be
     judged, without its subnormal weights if it had any; `written` says which, and `reason` why. `latency` is empty
     where there was nothing to time. `result` is the search's: if passes were taken before, it begins after them.
+    `rewriting` holds the graphs on the way.
     """
 
     model: ModelProto

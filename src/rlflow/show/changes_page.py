@@ -35,10 +35,10 @@ def changes_content(
         changed = sum(len(graph.layout.stretches) for graph in graphs)
         figures.append(["Places that differ", str(changed), "connected layers that only one model has"])
     return {
-        "kind": "changes",
         "verdict": {"text": " and ".join(names), "tone": "plain"},
         "figures": figures,
         "saved": [] if after is None else saved_by_place(graphs),
+        "whole": ms[0],
         "prices": price_words(cost_model),
         "graphs": [graph.content for graph in graphs],
         "operators": operators_table(graphs),
@@ -51,15 +51,14 @@ def page_graphs(
     cost_model: CostModel,
     priced: tuple[Graph, Graph] | None = None,
 ) -> list[PageGraph]:
-    """Pair the graphs of two models by their titles; a body that only one of them has stands alone.
+    """Pair the graphs of two models by their titles; a body that only the first has stands alone.
 
-    `priced` are those whose prices are told for the main graph before and after.
+    Rewriting makes no bodies: of two models that are not related, those that only the second has are left out. `priced`
+    are the graphs whose prices are told for the main graph before and after.
     """
-    others = after or {}
-    pairs = [(title, graph, others.get(title)) for title, graph in before.items()]
-    pairs += [(f"{title} (new)", graph, None) for title, graph in others.items() if title not in before]
     return [
-        page_graph(title, graph, other, cost_model, priced if title == MAIN else None) for title, graph, other in pairs
+        page_graph(title, graph, (after or {}).get(title), cost_model, priced if title == MAIN else None)
+        for title, graph in before.items()
     ]
 
 

@@ -41,7 +41,6 @@ def optimisation_content(optimised: Optimised, command: Sequence[str] = ()) -> d
     rules = {rule.id: rule for rule in rewriting.rewriter.rules}
     verdict, *words = report.summary().splitlines()
     return {
-        "kind": "optimisation",
         "verdict": {"text": verdict, "tone": _TONES[report.written]},
         "candidate": "" if is_delivered or not steps else _TURNED_DOWN,
         "figures": list(_figures(report)),
@@ -53,7 +52,7 @@ def optimisation_content(optimised: Optimised, command: Sequence[str] = ()) -> d
         "rules": {rule: _rule(rules[rule]) for rule in dict.fromkeys(step["rule"] for step in steps) if rule in rules},
         "graphs": [graph.content for graph in graphs],
         "operators": operators_table(graphs),
-        "latency": [_latency(setting, change) for setting, change in report.to_json()["latency"].items()],
+        "latency": [[SAID[setting], change.before_ms, change.after_ms] for setting, change in report.latency.items()],
         "checks": list(_checks(report)),
         "tried": list(_tried(report)),
         "replay": _replay(optimised, command),
@@ -103,7 +102,6 @@ def _saved_by_rule(steps: Sequence[Mapping[str, Any]], names: Mapping[str, str])
             "title": names.get(rule, rule),
             "rule": rule,
             "saved": round(sum(steps[number]["saved"] for number in numbers), 6),
-            "steps": numbers,
             "places": [{key: steps[number][key] for key in ("graph", "before", "after")} for number in numbers],
         }
         for rule, numbers in by_rule.items()
@@ -146,10 +144,6 @@ def _figures(report: OptimisationReport) -> Iterator[list[str]]:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _latency(setting: str, change: Mapping[str, Any]) -> dict[str, Any]:
-    return {"title": SAID[setting], **change}  # type: ignore[index]
 
 
 def _checks(report: OptimisationReport) -> Iterator[list[str]]:

@@ -26,7 +26,7 @@ function filled(made, attributes, children) {
 }
 
 const number = (value, digits = Math.abs(value) < 0.1 ? 4 : 3) => value.toFixed(digits);
-const percent = (value) => `${number(value, 1)} %`;
+const percent = (value) => `${number(value, 1)}\u00a0%`;
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 // ---------------------------------------------------------------- pictures of boxes, laid out beforehand
@@ -551,7 +551,10 @@ function stepsSection(view) {
 function operatorsSection() {
   const isPair = page.graphs.some((graph) => graph.sides.length === 2);
   const whole = [0, 1].map((side) => page.operators.reduce((sum, row) => sum + row.ms[side], 0));
-  const cells = (row, side) => [row.count[side], whole[side] ? number(row.ms[side]) : "", whole[side] ? percent((100 * row.ms[side]) / whole[side]) : ""];
+  const cells = (row, side) => {
+    if (!row.count[side]) return ["–", "", ""];
+    return [row.count[side], ...(whole[side] ? [number(row.ms[side]), percent((100 * row.ms[side]) / whole[side])] : ["", ""])];
+  };
   const rows = page.operators.map((row) => {
     const change = row.count[1] - row.count[0];
     const numbers = isPair ? [...cells(row, 0), ...cells(row, 1)] : cells(row, 0);
@@ -566,11 +569,11 @@ function operatorsSection() {
 }
 
 function checksSection() {
-  const timings = page.latency.map((change) => {
-    const times = [["before", change.latency_before_ms], ["after", change.latency_after_ms]];
-    const most = Math.max(...times.map(([, ms]) => ms));
+  const timings = page.latency.map(([setting, before, after]) => {
+    const times = [["before", before], ["after", after]];
+    const most = Math.max(before, after);
     const bars = times.map(([title, ms]) => element("div", {}, element("span", {}, title), bar(ms, most), element("span", { class: "amount" }, `${number(ms)} ms`)));
-    return element("div", { class: "timing" }, element("p", {}, `Latency ${change.title}`), ...bars);
+    return element("div", { class: "timing" }, element("p", {}, `Latency ${setting}`), ...bars);
   });
   return section("checks", "Checks and timing", ...timings, listed(page.checks));
 }

@@ -11,6 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from rlflow.cost.analytic import AnalyticCost
@@ -47,12 +48,20 @@ class PageGraph:
 
     def blocks_before(self, names: Collection[str]) -> list[int]:
         """Return the places of the blocks before in which values of these names are computed."""
-        blocks = enumerate(self.layout.before)
-        return [i for i, block in blocks if any(set(self.before.nodes[n].names) & set(names) for n in block.nodes)]
+        return sorted({self._block_of_name[name] for name in names if name in self._block_of_name})
 
     def blocks_after(self, nodes: Collection[int]) -> list[int]:
         """Return the places of the blocks after that hold one of these nodes."""
-        return [i for i, block in enumerate(self.layout.after or ()) if not set(block.nodes).isdisjoint(nodes)]
+        return sorted({self._block_of_node[node] for node in nodes})
+
+    @cached_property
+    def _block_of_name(self) -> dict[str, int]:
+        blocks, nodes = enumerate(self.layout.before), self.before.nodes
+        return {name: place for place, block in blocks for node in block.nodes for name in nodes[node].names if name}
+
+    @cached_property
+    def _block_of_node(self) -> dict[int, int]:
+        return {node: place for place, block in enumerate(self.layout.after or ()) for node in block.nodes}
 
 
 def page_graph(
@@ -83,7 +92,7 @@ def operators_table(graphs: Iterable[PageGraph]) -> list[dict[str, Any]]:
             for i in graph.order:
                 counts[side][graph.nodes[i].op] += 1
                 ms[side][graph.nodes[i].op] += each.node_ms[side].get(i, 0.0)
-    names = sorted(counts[0] | counts[1], key=lambda op: (-ms[0][op], -counts[0][op], op))
+    names = sorted(counts[0] | counts[1], key=lambda op: (-max(m[op] for m in ms), -counts[0][op], op))
     return [{"op": op, "count": [c[op] for c in counts], "ms": [round(m[op], _DIGITS) for m in ms]} for op in names]
 
 
