@@ -55,7 +55,7 @@ def near_matches(graph: Graph, rule: Rule) -> list[NearMatch]:
 
     Where the whole source occurs, that is the only reason told.
     """
-    most_missing = len([part for part in pattern.operators(*rule.source) if pattern.variables(part)]) // 2
+    most_missing = len(_running(*rule.source)) // 2
     variants = [(variant, outline(variant)) for variant in compile_variants(rule)]
     relaxed = [(loose, outline(loose), gap) for variant, _ in variants for loose, gap in _relaxed_variants(variant)]
     whole, partial = DiscriminationTree(variants), DiscriminationTree((loose, written) for loose, written, _ in relaxed)
@@ -79,8 +79,12 @@ def near_matches(graph: Graph, rule: Rule) -> list[NearMatch]:
 def lacking(graph: Graph, rule: Rule) -> list[str]:
     """Return the operators of the source that the graph has nowhere."""
     there = {graph.nodes[i].op for i in graph.order}
-    runs = {part.op for part in pattern.operators(*rule.source) if pattern.variables(part)}
-    return sorted(runs - there)
+    return sorted({part.op for part in _running(*rule.source)} - there)
+
+
+def _running(*terms: Term) -> list[Apply]:
+    """The operators of terms that are not parts of numbers."""
+    return [part for part in pattern.operators(*terms) if pattern.variables(part)]
 
 
 class _Gap(NamedTuple):
@@ -146,7 +150,7 @@ def _near(graph: Graph, root: int, gap: _Gap, relaxed: tuple[Variant, Outline], 
             root, f"where the rule wants {pattern.show(gap.part)}, there is {_said(graph, ref)}", 0, ref.node
         )
     assert isinstance(gap.part, Apply)
-    missing = len([part for part in pattern.operators(gap.part) if pattern.variables(part)])
+    missing = len(_running(gap.part))
     if graph.nodes[ref.node].op == gap.part.op:
         reason = f"more than one part of {pattern.show(gap.part)} is different"
     else:
