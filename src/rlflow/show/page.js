@@ -205,7 +205,7 @@ class GraphView {
     const title = element("div", { class: "title" }, isValue ? block.title : counted(block.nodes));
     const toggle = isValue ? {} : { "aria-expanded": "false", onclick: () => this.toggle(side, place) };
     const head = element("button", toggle, title, element("div", { class: "under" }, scope, ms));
-    const made = element("div", { class: `block ${block.kind}`, "data-side": SIDES[side], "data-place": place }, head);
+    const made = element("div", { class: `block ${block.kind}`, "data-side": SIDES[side] }, head);
     if (block.ms) made.style.setProperty("--heat", (75 * Math.sqrt(block.ms / this.dearest)).toFixed(0));
     made.addEventListener("pointerenter", () => this.connect(side, place));
     made.addEventListener("pointerleave", () => this.connect());
