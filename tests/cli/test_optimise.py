@@ -6,6 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from support.onnx_models import save
+from support.pages import content_of
 
 from rlflow import schemas
 from rlflow.equivalence.compare import compare
@@ -158,3 +159,33 @@ def test_a_false_rule_is_refused_before_the_work(rlflow, tmp_path):
     assert f"{own}:{line}: " in err
     assert "is refuted" in err
     assert not target.exists()
+
+
+def test_a_page_is_written_beside_the_model(rlflow, tmp_path):
+    """It says what the report says, and by which words it was asked for."""
+    source, target, page = save(tmp_path / "in.onnx", "tiny_chain"), tmp_path / "out.onnx", tmp_path / "report.html"
+    asked = ("optimise", source, "-o", target, "--method", "greedy", "--report", page, "--json")
+    code, out, err = rlflow(*asked)
+    assert code == 0, err
+    report, told = json.loads(out), content_of(page.read_text(encoding="utf-8"))
+    assert [step["rule"] for step in told["steps"]] == [step["rule"] for step in report["steps"]]
+    assert f"Wrote {target}: " in told["verdict"]["text"]
+    assert told["replay"]["commands"][0][1] == f"rlflow {' '.join(map(str, asked))}"
+
+
+def test_the_steps_on_a_page_can_be_replayed(rlflow, tmp_path):
+    """By the very command that stands there, from the file that the page saves."""
+    source, page = save(tmp_path / "in.onnx", "tiny_chain"), tmp_path / "report.html"
+    rlflow("optimise", source, "-o", tmp_path / "out.onnx", "--method", "greedy", "--report", page)
+    replay = content_of(page.read_text(encoding="utf-8"))["replay"]
+    (tmp_path / replay["file"]["name"]).write_text(replay["file"]["text"])
+    _, command, trajectory, *rest = replay["commands"][1][1].split()
+    code, _out, err = rlflow(command, tmp_path / trajectory, rest[0], "-o", tmp_path / "replayed.onnx")
+    assert code == 0, err
+    assert compare(source, tmp_path / "replayed.onnx").equivalent
+
+
+def test_a_page_has_a_name_of_its_kind(refused, tmp_path):
+    source = save(tmp_path / "in.onnx", "tiny_chain")
+    said = refused("optimise", source, "-o", tmp_path / "out.onnx", "--report", tmp_path / "report.pdf")
+    assert "let it end in .html" in said

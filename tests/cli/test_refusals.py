@@ -48,7 +48,7 @@ REFUSED = {
     "train in.onnx --policy-out mine": "exists already: name a new folder with --policy-out",
     "show missing.txt": "name a file that `rlflow show --text` printed",
     "show in.onnx --after missing.onnx": "missing.onnx",
-    "show in.onnx -o a.bmp": "a.bmp does not name a picture format: let it end in one of .svg, .png, .pdf, .dot",
+    "show in.onnx -o a.bmp": "a.bmp does not name a picture format: let it end in one of .html, .svg, .png, .pdf, .dot",
     "show in.onnx -o none/picture.dot": "there is no folder none: create it first",
     "show in.onnx --text --after in.onnx": "--text prints one model",
     "show letter.txt": "line 2 of the graph cannot be read",

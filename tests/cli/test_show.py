@@ -2,6 +2,7 @@
 
 import onnx
 import pytest
+from support.pages import content_of
 
 from rlflow import zoo
 
@@ -68,3 +69,32 @@ def test_pictures(rlflow, chain, suffix) -> None:
     assert (code, out, err) == (0, f"Wrote {target}.\n", "")
     start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "dot": b"digraph"}[suffix]
     assert target.read_bytes().startswith(start)
+
+
+def test_a_page_of_two_models(rlflow, chain, optimised) -> None:
+    """With both models' operators, what they cost, and what took the place of what."""
+    target = chain.with_name("new") / "changes.html"
+    target.parent.mkdir()
+    code, out, err = rlflow("show", chain, "--after", optimised, "-o", target)
+    assert (code, out, err) == (0, f"Wrote {target}.\n", "")
+    told = content_of(target.read_text(encoding="utf-8"))
+    assert [row["count"] for row in told["operators"]] == [[4, 1]]
+    (saved,) = told["saved"]
+    assert saved["title"].endswith(" → MatMul")
+    assert saved["saved"] > 0
+
+
+def test_a_page_of_a_loop_has_its_body(rlflow, tmp_path) -> None:
+    model, target = tmp_path / "loop.onnx", tmp_path / "loop.html"
+    onnx.save(zoo.build("loop"), str(model))
+    assert rlflow("show", model, "-o", target)[0] == 0
+    told = content_of(target.read_text(encoding="utf-8"))
+    assert [graph["title"] for graph in told["graphs"]] == ["main graph", "the body of loop/Loop"]
+
+
+def test_a_page_of_a_text(rlflow, chain) -> None:
+    """It has no weights, and none are needed."""
+    text, target = chain.with_suffix(".txt"), chain.with_suffix(".html")
+    text.write_text(rlflow("show", chain, "--text")[1])
+    assert rlflow("show", text, "-o", target)[0] == 0
+    assert [row["op"] for row in content_of(target.read_text(encoding="utf-8"))["operators"]] == ["MatMul"]

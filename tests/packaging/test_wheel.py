@@ -89,6 +89,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     data = {"rlflow/py.typed", "rlflow/rules/library.jsonl"}
     data |= {f"rlflow/cost/predicted/price_model.{suffix}" for suffix in ("json", "onnx")}
     data |= {f"rlflow/agents/shipped/{name}" for name in SHIPPED_POLICY}
+    data |= {f"rlflow/show/page.{suffix}" for suffix in ("html", "css", "js")}
     assert code | data <= shipped
     assert {p.suffix for p in map(Path, shipped)} <= {
         ".py",
@@ -98,6 +99,9 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
         ".onnx",
         ".safetensors",
         ".md",
+        ".html",
+        ".css",
+        ".js",
     }
     assert not [p for p in files if "test" in p]
 

@@ -41,6 +41,7 @@ FURTHER = {
     "doctor": ["src/rlflow/optimise/report.py"],
     "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
     "replay": ["src/rlflow/cli/replay.py"],
+    "rules why": ["src/rlflow/cli/rules_why.py"],
     "rules show": ["src/rlflow/cli/rules.py", "src/rlflow/rules"],
     "rules generate": ["src/rlflow/cli/rules.py", "src/rlflow/synthesis"],
     "rules recall": ["src/rlflow/cli/rules.py", "src/rlflow/synthesis/taso"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,8 @@ from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 from rlflow.runtime.timing.sequential import SequentialTest
+from rlflow.show.optimisation_page import optimisation_content
+from rlflow.show.page import write as write_page
 
 _TRAINED = "rlflow"
 
@@ -90,6 +93,10 @@ def optimise(
             "--prove", help="Deliver only what rounds alone prove to be faster, at 99 %; it takes longer to decide."
         ),
     ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--report", help="Write a page about it as well, a .html that opens without a network."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Write a faster model that computes the same, checked against the original and timed beside it.
@@ -109,6 +116,8 @@ def optimise(
     budget_s = parse_budget(budget)
     shapes = dict(parse_shape(text) for text in shape or ())
     check_writable(output)
+    if page is not None:
+        _check_page(page)
     with first_interrupt() as is_interrupted:
         with progress_bar(model.name) as on_progress:
             optimised = optimise_model(
@@ -131,8 +140,18 @@ def optimise(
                 is_interrupted=is_interrupted,
             )
         optimised.save(output)
-    report = dataclasses.replace(optimised.report, output=str(output))
+    optimised = dataclasses.replace(optimised, report=dataclasses.replace(optimised.report, output=str(output)))
+    report = optimised.report
     typer.echo(json.dumps(report.to_json(), indent=1) if as_json else report.summary())
+    if page is not None:
+        write_page(page, f"{model} → {output}", optimisation_content(optimised, ["rlflow", *sys.argv[1:]]))
+
+
+def _check_page(path: Path) -> None:
+    """`InputError` where no page can be written, before anything is done."""
+    if path.suffix != ".html":
+        raise InputError(f"--report {path} does not name a page: let it end in .html")
+    check_writable(path)
 
 
 def _method_options(method: str, policy: Path | None, trained_on: str | None) -> dict[str, Path | str]:

@@ -1,4 +1,4 @@
-"""`rlflow rules list | show | verify | certify | generate | diff | recall`."""
+"""`rlflow rules list | show | why | verify | certify | generate | diff | recall`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 
 from rlflow.cli.json_output import print_json
 from rlflow.cli.progress import progress_bar
+from rlflow.cli.rules_why import chosen, why
 from rlflow.errors import InputError, RuleError
 from rlflow.rules import library as rule_library
 from rlflow.rules import pattern
@@ -33,6 +34,7 @@ from rlflow.synthesis.taso import recall
 from rlflow.synthesis.taso.equations import read_equations
 
 app = typer.Typer(no_args_is_help=True)
+app.command()(why)
 
 LibraryFile = Annotated[Path | None, typer.Option("--library", help="A library file; the shipped one by default.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -57,7 +59,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """One rule: its two sides, its condition in words, what its certificate says, and the text of its declaration."""
-    found = rule_library.load(library).get(rule)
+    found = chosen(rule_library.load(library), rule)
     if picture is not None:
         from rlflow.show import rule_picture
         from rlflow.show.picture_file import save

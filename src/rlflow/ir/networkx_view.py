@@ -63,13 +63,9 @@ def top_down_layout(operands: Sequence[Sequence[int]]) -> list[tuple[float, int]
     columns are centred on 0 and one apart. In a row, nodes stand in the order of what they read, so that few edges
     cross.
     """
-    view = nx.DiGraph()
-    view.add_nodes_from(range(len(operands)))
-    view.add_edges_from((source, node) for node, sources in enumerate(operands) for source in sources)
-
     column = [0.0] * len(operands)
     row_of = [0] * len(operands)
-    for row, members in enumerate(nx.topological_generations(view)):
+    for row, members in enumerate(nx.topological_generations(_view(operands))):
 
         def above(node: int) -> tuple[float, int]:
             """The mean column of what the node reads, and its number to settle ties."""
@@ -80,6 +76,25 @@ def top_down_layout(operands: Sequence[Sequence[int]]) -> list[tuple[float, int]
         for place, node in enumerate(ordered):
             column[node], row_of[node] = place - (len(ordered) - 1) / 2, row
     return list(zip(column, row_of, strict=True))
+
+
+def on_cycles(operands: Sequence[Sequence[int]]) -> set[int]:
+    """Return the nodes that read themselves, through others or not; `operands[i]` are the nodes that node i reads."""
+    view = _view(operands)
+    rings = (ring for ring in nx.strongly_connected_components(view) if len(ring) > 1)
+    return {*nx.nodes_with_selfloops(view), *(node for ring in rings for node in ring)}
+
+
+def connected(operands: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Group nodes that are connected, whichever reads the other; each group, and the list of them, in order."""
+    return sorted(map(sorted, nx.weakly_connected_components(_view(operands))))
+
+
+def _view(operands: Sequence[Sequence[int]]) -> nx.DiGraph:
+    view = nx.DiGraph()
+    view.add_nodes_from(range(len(operands)))
+    view.add_edges_from((source, node) for node, sources in enumerate(operands) for source in sources)
+    return view
 
 
 def _isomorphic(a: nx.MultiDiGraph, b: nx.MultiDiGraph) -> bool:

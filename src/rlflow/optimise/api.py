@@ -19,6 +19,8 @@ from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError, PriceError
+from rlflow.ir.graph import Graph
+from rlflow.ir.tensor_type import Dimension
 from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import save_model
 from rlflow.onnx_io.external_data import write_mapped
@@ -69,12 +71,34 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Rewriting:
+    """The way to a result: the model's graph `before` all, the graph that its steps `start` from, the rewriter that
+    took them, and the prices of graphs, measured ones where the parts of both ends were measured.
+
+    `searched` are the graphs that a search saw in the places of the first and of the last, under all that it might
+    assume, with the same numbers of nodes: these have prices. `shapes` are those of inputs with dynamic dimensions for
+    which sizes were given. The steps start from a graph of another model than the given one where that
+    `is_from_the_model` is false: after passes, after rewrites in bodies, without subnormal weights, or where a part of
+    the outputs is read.
+    """
+
+    before: Graph
+    start: Graph
+    searched: tuple[Graph, Graph]
+    rewriter: Rewriter
+    cost_model: CostModel
+    shapes: Mapping[str, tuple[Dimension, ...]]
+    is_from_the_model: bool
+
+
+@dataclass(frozen=True)
 class Optimised:
     """The result of `rlflow.optimise`.
 
     `model` is what to use: the optimised model, or the original where that was not faster beyond noise or could not be
     judged, without its subnormal weights if it had any; `written` says which, and `reason` why. `latency` is empty
     where there was nothing to time. `result` is the search's: if passes were taken before, it begins after them.
+    `rewriting` holds the graphs on the way.
     """
 
     model: ModelProto
@@ -85,6 +109,7 @@ class Optimised:
     latency: dict[Setting, LatencyChange]
     report: OptimisationReport
     source: Source
+    rewriting: Rewriting
 
     def save(self, path: Path | str) -> None:
         """Write `model` to a file, whole or not at all; beyond protobuf's 2 GB its weights go to `<name>.data` beside
@@ -177,7 +202,8 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
             made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, deadline, argument)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
-    return _optimised(made, flushed, source, search, request, deadline)
+    rewriting = _rewriting(made, search, shortlist, bool(argument))
+    return _optimised(made, flushed, source, search, rewriting, request, deadline)
 
 
 def _without_rules(request: Request) -> Request:
@@ -214,7 +240,13 @@ def _search(factory: Any, request: Request, context: CostContext) -> _Search:
 
 
 def _optimised(
-    made: PipelineResult, flushed: Flushed, source: Source, search: _Search, request: Request, deadline: Deadline
+    made: PipelineResult,
+    flushed: Flushed,
+    source: Source,
+    search: _Search,
+    rewriting: Rewriting,
+    request: Request,
+    deadline: Deadline,
 ) -> Optimised:
     """Decide which model is delivered, and report."""
     is_better, reason = _decision(made, request, deadline)
@@ -243,7 +275,20 @@ def _optimised(
         **_figures(made, search.cost_model, search.method.rewriter.rules),
     )
     result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
-    return Optimised(best, result, report.written, reason, equivalence, made.latency, report, source)
+    return Optimised(best, result, report.written, reason, equivalence, made.latency, report, source, rewriting)
+
+
+def _rewriting(made: PipelineResult, search: _Search, shortlist: Shortlist | None, is_as_given: bool) -> Rewriting:
+    begun = made.before_passes or made.assumptions
+    return Rewriting(
+        before=begun.as_it_is,
+        start=made.settled.start,
+        searched=(begun.searched, made.result.best),
+        rewriter=made.rewriter or search.method.rewriter,
+        cost_model=search.cost_model if made.measured is None or shortlist is None else shortlist.cost_model,
+        shapes=made.shapes,
+        is_from_the_model=is_as_given and made.before_passes is None and not any(r.steps for r in made.inside),
+    )
 
 
 def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tuple[bool, str]:

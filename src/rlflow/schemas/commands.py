@@ -12,6 +12,7 @@ OF_COMMANDS: Mapping[str, Any] = {
     "replay": reports.ReplayReport,
     "rules list": rules.RulesList,
     "rules show": rules.RuleRecord,
+    "rules why": rules.RulesWhy,
     "rules verify": rules.RulesVerify,
     "rules generate": rules.RulesGenerate,
     "rules recall": rules.RulesRecall,

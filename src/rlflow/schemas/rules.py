@@ -118,6 +118,39 @@ class RuleRecord(Document):
     """The text of the declaration, where its file is at hand."""
 
 
+class RulePlace(Document):
+    """A place in a model."""
+
+    graph: Text
+    """The main graph, or the body that it is."""
+    root: str
+    """The operator whose value the rule would replace, by the model's name for it."""
+    found: str | None
+    """What stands in the way, by the model's name for it; null where that is no value."""
+
+
+class RuleObstacle(Document):
+    """One reason why a rule does not match, and all places where it is the reason."""
+
+    reason: Text
+    missing: Count
+    """Operators of the rule's source that are not there."""
+    places: Annotated[list[RulePlace], NOT_EMPTY]
+
+
+class RulesWhy(Document):
+    """The places at which a rule matches in a model, and those at which it nearly does."""
+
+    rule: NamedRule
+    model: Text
+    """Path as given."""
+    matches: list[RulePlace]
+    near: list[RuleObstacle]
+    """The nearest first."""
+    lacking: list[str]
+    """Operators of the rule's source that the model has nowhere."""
+
+
 class RulesVerify(Document):
     """Every rule of a library, verified again with fresh instances."""
 

@@ -1,1 +1,1 @@
-"""Pictures and summaries of models and of rules."""
+"""Pictures and summaries of models and of rules, and pages to search in."""

@@ -39,7 +39,7 @@ def model_panels(graph: Graph, after: Graph | None = None) -> dict[str, Panel]:
     """
     if after is None:
         return {"": _boxes(graph)}
-    before_keys, after_keys = set(_keys(graph).values()), set(_keys(after).values())
+    before_keys, after_keys = set(operator_keys(graph).values()), set(operator_keys(after).values())
     return {
         "before": _marked(graph, after_keys, "removed"),
         "after": _marked(after, before_keys, "added"),
@@ -80,13 +80,13 @@ def _boxes(graph: Graph) -> list[Box]:
 
 def _marked(graph: Graph, unchanged: set[Hashable], mark: Kind) -> list[Box]:
     """The boxes of the graph, those of operators marked whose key is not among the `unchanged`."""
-    keys = _keys(graph)
+    keys = operator_keys(graph)
     changed = {place for place, i in enumerate(graph.order, len(graph.inputs)) if keys[i] not in unchanged}
     return [replace(box, kind=mark) if place in changed else box for place, box in enumerate(_boxes(graph))]
 
 
-def _keys(graph: Graph) -> dict[int, Hashable]:
-    """The key that identifies each operator that runs in another version of its model."""
+def operator_keys(graph: Graph) -> dict[int, Hashable]:
+    """Return for each operator that runs the key by which it is known in another version of its model."""
     return {
         i: (
             graph.nodes[i].op,
