@@ -8,9 +8,7 @@ import gymnasium
 from gymnasium.wrappers import TransformReward
 from sb3_contrib import MaskablePPO
 
-import rlflow.environments  # registers rlflow/...
-
-env = gymnasium.make("rlflow/TinyTranspose-v0", max_choices=12, max_steps=8)
+env = gymnasium.make("rlflow.environments:rlflow/TinyTranspose-v0", max_choices=12, max_steps=8)
 scaled = TransformReward(env, lambda percent: percent / 100)
 agent = MaskablePPO("MultiInputPolicy", scaled, n_steps=128, batch_size=64, learning_rate=1e-3, seed=0)
 agent.learn(2048)

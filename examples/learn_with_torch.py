@@ -1,7 +1,6 @@
 """PPO in one file of PyTorch, over environments side by side in shared memory: pip install 'rlflow[learn]'.
 
-One small network scores each choice by its row of the table, so that it does not matter how many there are, nor in
-which order; the terminate action has a row of zeros.
+One small network scores each choice by its row of the table, however many there are; terminate has a row of zeros.
 """
 
 import numpy as np
@@ -42,12 +41,12 @@ for update in range(UPDATES):
         action = policy.sample()
         observation, reward, terminated, truncated, _ = envs.step(action.numpy())
         fresh, over = over, terminated | truncated  # after an end the next action is ignored, and an episode begins
-        kept.append((*seen, action, policy.log_prob(action), value, torch.tensor(reward) / 100, over, fresh))
-    rows, mask, cost, actions, old, values, rewards = map(torch.stack, list(zip(*kept, strict=True))[:7])
-    over_at, fresh_at = (torch.tensor(np.stack(flags)) for flags in list(zip(*kept, strict=True))[7:])
+        earned, ends = torch.tensor(reward / 100).float(), (torch.tensor(over), torch.tensor(fresh))
+        kept.append((*seen, action, policy.log_prob(action), value, earned, *ends))
+    rows, mask, cost, actions, old, values, rewards, over_at, fresh_at = map(torch.stack, zip(*kept, strict=True))
     returns, following = torch.zeros_like(values), judged(*read(observation))[1].detach()
     for t in reversed(range(STEPS)):
-        following = returns[t] = rewards[t].float() + torch.where(over_at[t], 0.0, following)
+        following = returns[t] = rewards[t] + torch.where(over_at[t], 0.0, following)
     for _ in range(EPOCHS):
         policy, value = judged(rows, mask, cost)
         ratio, gain = (policy.log_prob(actions) - old).exp(), returns - values
@@ -57,5 +56,5 @@ for update in range(UPDATES):
         optimiser.zero_grad()
         losses[~fresh_at].mean().backward()
         optimiser.step()
-    print(f"update {update}: an episode saves {100 * returns[fresh_at].mean():.1f} % of the price")
+    print(f"update {update}: an episode saves {100 * returns[:-8][fresh_at[:-8]].mean():.1f} % of the price")
 envs.close()

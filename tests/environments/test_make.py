@@ -66,8 +66,14 @@ def test_they_are_registered_and_take_names(name: str) -> None:
 
 
 @settings(max_examples=12, deadline=None)
-@given(st.sampled_from([*MADE]), st.fixed_dictionaries({name: st.sampled_from(of) for name, of in NAMED.items()}), st.data())
-def test_the_checker_of_gymnasium_accepts_every_combination(name: str, chosen: dict[str, Any], data: st.DataObject) -> None:
+@given(
+    st.sampled_from([*MADE]),
+    st.fixed_dictionaries({name: st.sampled_from(of) for name, of in NAMED.items()}),
+    st.data(),
+)
+def test_the_checker_of_gymnasium_accepts_every_combination(
+    name: str, chosen: dict[str, Any], data: st.DataObject
+) -> None:
     """Every warning but those on bounds: features are logarithms and prices, without a natural one."""
     chosen |= MADE[name][1]
     if name == SUBSTITUTION:

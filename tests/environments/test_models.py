@@ -50,5 +50,5 @@ def test_a_wrong_name_is_answered_with_the_nearest(wrong: str, meant: str) -> No
 
 
 def test_a_file_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InputError, match="no model 'missing.onnx'"):
+    with pytest.raises(InputError, match=r"no model 'missing\.onnx'"):
         graph_of("missing.onnx")

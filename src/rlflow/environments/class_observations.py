@@ -74,7 +74,7 @@ class ClassObservation(ABC):
         return rows
 
     def _size(self, token: MatchToken) -> tuple[int, int]:
-        """How many nodes a rewrite removes and adds."""
+        """Count the nodes that a rewrite removes, and those that it adds."""
         known = self._sizes.get(token.key)
         if known is None:
             known = int((token.role == REMOVED).sum()), int((token.role == ADDED).sum())
@@ -108,46 +108,41 @@ class ChoiceTable(ClassObservation):
 class ChoiceGraph(ClassObservation):
     """One `GraphInstance`: inputs and operators in the graph's order, then a node for each choice, then terminate.
 
-    nodes (N, 1 + F + 6 + 1): the operator in `vocabulary`, 0 for choices and terminate; its features; `CHOICE_FEATURES`;
-    and the price in percent of the start's, which stands at terminate. edges (E, 2): `EDGE_FEATURES`.
+    nodes (N, 1 + F + 6 + 1): the operator in `vocabulary`, 0 for choices and terminate; its features; the columns of a
+    choice; the price in percent of the start's, which stands at terminate. edges (E, 2): `EDGE_FEATURES`.
     """
 
     def __init__(self, max_choices: int, num_rules: int, vocabulary: Vocabulary | None = None) -> None:
         super().__init__(max_choices, num_rules, vocabulary)
-        width = 1 + len(self.vocabulary.features) + len(CHOICE_FEATURES) + 1
-        self.space = spaces.Graph(
-            spaces.Box(-np.inf, np.inf, (width,), np.float32), spaces.Box(0.0, np.inf, (2,), np.float32)
+        self._width = 1 + len(self.vocabulary.features) + len(CHOICE_FEATURES) + 1
+        self.space: spaces.Graph = spaces.Graph(
+            spaces.Box(-np.inf, np.inf, (self._width,), np.float32),
+            spaces.Box(0.0, np.inf, (len(EDGE_FEATURES),), np.float32),
         )
 
     def of(self, state: MatchLevelState, shown: np.ndarray) -> spaces.GraphInstance:
         arrays = self._featuriser.arrays(state.graph)
         operators, width = arrays.num_nodes, 1 + len(self.vocabulary.features)
-        nodes = np.zeros((operators + len(shown) + 1, *self._node_shape), np.float32)
+        nodes = np.zeros((operators + len(shown) + 1, self._width), np.float32)
         nodes[:operators, 0] = arrays.op
         nodes[:operators, 1:width] = arrays.features
         nodes[operators:-1, width:-1] = self.choices(state, shown)
         nodes[-1, -1] = state.percent
 
-        matched = np.array(sorted({*_matched(state, shown)}), np.int64).reshape(-1, 2) + [0, operators]
-        edges = np.zeros((len(arrays.edges) + len(matched), 2), np.float32)
+        matched = np.array(sorted({*_matched(state, shown, operators)}), np.int64).reshape(-1, 2)
+        edges = np.zeros((len(arrays.edges) + len(matched), len(EDGE_FEATURES)), np.float32)
         edges[: len(arrays.edges), 0] = _places_of_operands(state.graph.layout.counts)
         edges[len(arrays.edges) :, 1] = 1.0
         return spaces.GraphInstance(nodes, edges, np.concatenate([arrays.edges, matched]))
-
-    @property
-    def _node_shape(self) -> tuple[int, ...]:
-        assert isinstance(self.space, spaces.Graph)
-        assert self.space.node_space.shape is not None
-        return self.space.node_space.shape
 
 
 OBSERVATIONS: Mapping[str, type[ClassObservation]] = {"choices": ChoiceTable, "graph": ChoiceGraph}
 """The observations that can be chosen by name."""
 
 
-def _matched(state: MatchLevelState, shown: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield the place of each node that a match takes, with the place of its class among those that are shown."""
-    place, choice_of = state.graph.places(), {match_class: at for at, match_class in enumerate(shown.tolist())}
+def _matched(state: MatchLevelState, shown: np.ndarray, first: int) -> Iterator[tuple[int, int]]:
+    """Yield the place of each node that a match takes, with that of its class; those shown begin at `first`."""
+    place, choice_of = state.graph.places(), {match_class: at for at, match_class in enumerate(shown.tolist(), first)}
     for (_, match), match_class in zip(state.classes.matches, state.classes.token_of.tolist(), strict=True):
         if match_class in choice_of:
             yield from ((int(place[node]), choice_of[match_class]) for node in match.nodes)

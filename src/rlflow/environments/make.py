@@ -47,7 +47,7 @@ def process_env(
     `model` is a `Graph`, an `onnx.ModelProto`, the path of a file, or the name of a model; `library` a rule library or
     its file, the shipped one by default; `rules` those of its rules that are used, by name, and files of others;
     `cost` a cost model or its name; `reward` a name or its settings. `settings` are those of the formulation. Raises
-    `InputError` for what cannot be used, with the nearest names of what there is not.
+    `InputError` for what cannot be used, with the names nearest to one that is unknown.
     """
     if isinstance(reward, str) and reward not in KINDS:
         raise InputError(unknown("reward", reward, KINDS))

@@ -5,8 +5,8 @@
     greedy = int(observation["choices"][:, CHOICE_FEATURES.index("saving_percent")].argmax())
     observation, reward, terminated, truncated, info = env.step(greedy)
 
-Twelve layers that are alike are one decision, so that an optimisation takes as many at any depth. Actions are one number
-with a mask, as MaskablePPO takes them.
+Twelve layers that are alike are one decision, so that an optimisation takes as many at any depth. An action is one
+number with a mask, as MaskablePPO takes it.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class ProcessEnv(gymnasium.Env[Any, Any], ABC, Generic[P]):
 
     metadata: dict[str, Any] = {"render_modes": [*RENDER_MODES], "render_fps": 1}  # noqa: RUF012
     formulation: Callable[..., P]
-    settings: Callable[[], Any]
+    settings: type[Any]
 
     def __init__(
         self,
