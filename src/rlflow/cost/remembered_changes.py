@@ -110,8 +110,8 @@ class RememberedChanges:
         """Return the outlook from a graph, with what that from the last one before it has."""
         outlook = self._used(graph)
         if outlook is None:
+            exact_ms = self._cost_model.exact_ms(graph)  # what has no price yet is measured there
             before, changed = last_known(graph, self._used, self._cost_model)
-            exact_ms = self._cost_model.exact_ms(graph)
             outlook = self._outlooks[graph] = before.after(exact_ms, changed) if before else _Outlook(exact_ms)
             if len(self._outlooks) > _MAX_GRAPHS:
                 self._outlooks.popitem(last=False)

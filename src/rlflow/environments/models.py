@@ -30,7 +30,7 @@ def graph_of(model: Any) -> Graph:
         return from_onnx(model)
     if model in zoo.names():
         return from_onnx(zoo.build(model))
-    if model not in configured() or Path(model).suffix:
+    if model not in configured():
         raise InputError(f"{unknown('model', model, names())} or give the path of an ONNX file")
     entry = configured()[model]
     return from_onnx(zoo.build(entry["entry"], **entry["settings"]))
