@@ -72,7 +72,7 @@ def walk(graph: Graph, steps: int, seed: int) -> list[Graph]:
 
 
 def check_walk(graph: Graph, model: LocalCostModel, steps: int, seed: int, every: int = 1) -> set[bytes]:
-    """Compare what one tokeniser tells of each `every`-th graph of a walk with what a new one tells; return all keys."""
+    """Compare what one tokeniser tells of each `every`-th graph of a walk with what a new one does; return all keys."""
     kept, profile, seen = Tokeniser(REWRITER, model), PriceProfile.of(graph, model), set()
     kept_alive = walk(graph, steps, seed)
     for visited in kept_alive[::every]:

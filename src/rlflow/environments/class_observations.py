@@ -68,7 +68,7 @@ class ClassObservation(ABC):
         rows = np.zeros((len(shown), len(CHOICE_FEATURES)), np.float32)
         rows[:, 0] = (np.array(rules) + 1) / self._num_rules
         rows[:, 1] = np.log2(1 + apart)
-        rows[:, 2] = state.saving_of(shown.tolist()) * apart
+        rows[:, 2] = state.saving_of_all[shown]
         rows[:, 3] = state.memory.near[shown] / FAR_AWAY
         rows[:, 4:] = COUNT_SCALE * np.array(sizes).reshape(-1, 2)
         return rows

@@ -57,7 +57,7 @@ class MatchClassEnv(ProcessEnv[MatchClassProcess]):
     def lines(self) -> Iterator[str]:
         state: MatchLevelState = self.state
         rules, shown = self.library.rules, self.process.shown(state).tolist()
-        for number, (match_class, saved) in enumerate(zip(shown, state.saving_of(shown), strict=True)):
+        for number, (match_class, saved) in enumerate(zip(shown, state.saving[shown], strict=True)):
             rule = rules[self.process.location(state, number).rule].name
             yield f"  {number}: {rule} at {state.classes.counts[match_class]} places, saves {saved:.4f} % at the first"
 

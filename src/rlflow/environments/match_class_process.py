@@ -90,6 +90,10 @@ class MatchClassProcess(ClassProcess):
     def numbers(self, tokens: Sequence[MatchToken]) -> np.ndarray:
         return np.array([self._numbers.setdefault(token.key, len(self._numbers)) for token in tokens], np.int64)
 
+    def savings(self, state: MatchLevelState, choices: Sequence[int]) -> np.ndarray:
+        """(N,) float32: what is observed of some choices; all classes of a state are priced at once."""
+        return state.saving_of_all[self.shown(state)[list(choices)]]
+
     def shown(self, state: MatchLevelState) -> np.ndarray:
         """(P,) int64: the classes that can be chosen, the first K."""
         return super().shown(state)[: self.max_choices]
