@@ -91,7 +91,7 @@ def start_up_rows() -> list[dict[str, Any]]:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()  # --help explains, and does not run for minutes
-    printed = ("step_speed.py", "price_speed.py", "search_depth.py")
+    printed = ("step_speed.py", "price_speed.py", "search_depth.py", "environment_speed.py")
     rows = [row for script in printed for row in output_of(script)]
     rows += [*graph_rows(), *dream_rows(), *start_up_rows()]
     write_results(RESULT, Bench, rows)

@@ -12,14 +12,27 @@ A name of ours always means ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
 from rlflow.errors import InputError
 
 T = TypeVar("T")
+
+
+_MOST_LISTED = 60
+
+
+def unknown(noun: str, name: str, names: Iterable[str]) -> str:
+    """Say that there is no `noun` of this name: which are nearest, and all that there are unless they are many."""
+    there_are = list(names)
+    near = get_close_matches(name, there_are)
+    meant = f"did you mean {' or '.join(near)}?" if near else ""
+    listed = f"choose one of {', '.join(there_are)}" if len(there_are) <= _MOST_LISTED or not near else ""
+    return f"there is no {noun} {name!r}: {' '.join(filter(None, (meant, listed)))}"
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,7 @@ class Registry(Generic[T]):
             return found
         others = self._of_other_packages()
         if name not in others:
-            raise InputError(f"there is no {self.noun} {name!r}: choose one of {', '.join(self.names())}")
+            raise InputError(unknown(self.noun, name, self.names()))
         try:
             found = others[name].load()
         except (ImportError, AttributeError) as error:

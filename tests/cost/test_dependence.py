@@ -1,14 +1,17 @@
 """The nodes on which a rewrite depends: those that its edit reads, and the whole graph where it had a choice."""
 
 import pytest
+from support.prices import drawn_prices
 from support.rewrites import applied, graph_of, read
 from support.walks import REWRITER
 
+from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
-from rlflow.cost.dependence import EVERYWHERE, disturbed, read_by
+from rlflow.cost.dependence import EVERYWHERE, disturbed, last_known, read_by
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.preview import preview
+from rlflow.onnx_io import from_onnx
 
 
 def graph(twins: int) -> Graph:
@@ -36,9 +39,27 @@ def test_a_rewrite_depends_on_what_it_reads_and_on_everything_if_it_had_a_choice
 
 def test_an_edit_disturbs_what_it_touched_and_all_that_depends_on_everything():
     before = graph(1)
-    match = next(match for matches in REWRITER.matches(before) for match in matches)
-    after = REWRITER.apply(before, match)
+    after = rewritten(before)
     model = AnalyticCost()
     assert disturbed(before, model) == {EVERYWHERE}
     assert disturbed(after, model) == {EVERYWHERE, *after.edit.change.removed, *after.edit.change.touched}
     assert len(disturbed(after, model)) > 1
+
+
+def test_what_is_known_of_an_earlier_graph_comes_with_all_that_was_disturbed_since():
+    """But for a cost model that measures, which is not asked about graphs on the way."""
+    first = from_onnx(zoo.build("tiny_transpose"))
+    second = rewritten(first)
+    third = rewritten(second)
+    model, known = AnalyticCost(), {first: "known"}
+    found, nodes = last_known(third, known.get, model)
+    assert found == "known"
+    assert nodes == disturbed(second, model) | disturbed(third, model)
+    assert last_known(second, known.get, model) == ("known", disturbed(second, model))
+    assert last_known(first, known.get, model) == (None, frozenset())
+    assert last_known(third, known.get, drawn_prices()) == (None, frozenset())
+    assert last_known(second, known.get, drawn_prices())[0] == "known"
+
+
+def rewritten(before: Graph) -> Graph:
+    return REWRITER.apply(before, next(match for matches in REWRITER.matches(before) for match in matches))

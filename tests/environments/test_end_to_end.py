@@ -15,7 +15,7 @@ import pytest
 
 from rlflow import zoo
 from rlflow.cost.base import Cost
-from rlflow.environments import SUBSTITUTION, RewardConfig, SubstitutionEnv
+from rlflow.environments import RULE_AND_LOCATION, RewardConfig, SubstitutionEnv
 from rlflow.environments.end_to_end import EndToEnd
 from rlflow.environments.rewards import reward_of
 from rlflow.environments.transition import Transition
@@ -148,7 +148,7 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SubstitutionEnv:
     """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     graph = from_onnx(zoo.build("tiny_chain", rows=8, inner=2048, length=2))
-    made = gymnasium.make(SUBSTITUTION, model=graph, reward=CONFIG, max_steps=4, max_locations=5)
+    made = gymnasium.make(RULE_AND_LOCATION, model=graph, reward=CONFIG, max_steps=4, max_locations=5)
     assert isinstance(made.unwrapped, SubstitutionEnv)
     return made.unwrapped
 

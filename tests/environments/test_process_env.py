@@ -1,27 +1,28 @@
 """Every environment over a process: Gymnasium's and Stable-Baselines3's checks, masks, ends, refusals, replay."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_for_sb3
-from support.formulations import ENVIRONMENTS, substitution_env
-from support.token_worlds import small_graph
+from support.formulations import ENVIRONMENTS, match_class_env, substitution_env
 from support.walks import REWRITER
 
-from rlflow.environments import CANDIDATES, SUBSTITUTION, CandidateConfig, EnvironmentConfig, ProcessEnv, RewardConfig
+from rlflow.environments import CandidateConfig, EnvironmentConfig, MatchClassConfig, ProcessEnv, RewardConfig
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.show.frame import HEIGHT, WIDTH
 from rlflow.trajectory.replay import replay
 
 Make = Callable[..., ProcessEnv[Any]]
-SETTINGS = {"substitution": EnvironmentConfig, "candidates": CandidateConfig}
+SETTINGS = {
+    "match classes": MatchClassConfig,
+    "rule and location": EnvironmentConfig,
+    "candidates": CandidateConfig,
+}
 
 
 @pytest.fixture(params=sorted(ENVIRONMENTS))
@@ -65,27 +66,16 @@ def walk(env: ProcessEnv[Any], steps: int, seed: int = 0) -> list[tuple[str, flo
     return seen
 
 
-@pytest.mark.parametrize("model", ["tiny_merge", "bert"])
-@pytest.mark.parametrize("identifier", [SUBSTITUTION, CANDIDATES])
-def test_the_checker_of_gymnasium_is_satisfied(identifier: str, model: str) -> None:
-    """Every warning but the one on unbounded features (which are logarithms, without a natural bound)."""
-    limit = {SUBSTITUTION: {"max_locations": 20}, CANDIDATES: {"max_candidates": 5}}[identifier]
-    made = gymnasium.make(identifier, model=small_graph() if model == "bert" else model, **limit)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        check_env(made.unwrapped)
-    assert [text for text in (str(one.message) for one in caught) if "infinity" not in text] == []
-
-
-def test_the_checker_of_stable_baselines3_is_satisfied() -> None:
+@pytest.mark.parametrize("observed", [substitution_env, match_class_env])
+def test_the_checker_of_stable_baselines3_is_satisfied(observed: Make) -> None:
     """It knows no spaces of graphs, so that candidates are trained on by name (`agents.real_episodes`)."""
-    check_env_for_sb3(substitution_env(), warn=False)
+    check_env_for_sb3(observed(), warn=False)
 
 
 def test_every_unmasked_action_can_be_taken_and_no_other(name: str, make: Make) -> None:
     """All actions at one state, after two drawn steps; a masked one is refused, an unmasked one leads elsewhere."""
-    small = {"max_locations": 4, "max_steps": 9} if name == "substitution" else {"max_candidates": 60, "max_steps": 9}
-    env, valid = make(config=SETTINGS[name](**small)), 0
+    limit = {"rule and location": {"max_locations": 4}, "candidates": {"max_candidates": 60}}.get(name, {})
+    env, valid = make(config=SETTINGS[name](max_steps=9, **limit)), 0
     walk(env, 2)
     known = {*env.process.choices(env.state)}
     for action in actions(env):
@@ -102,7 +92,7 @@ def test_every_unmasked_action_can_be_taken_and_no_other(name: str, make: Make) 
     assert valid == len(known) > 10
     walk(env, 2)
     mask = env.action_masks()
-    if name == "candidates":
+    if isinstance(env.action_space, spaces.Discrete):
         assert np.flatnonzero(mask).tolist() == [*sorted(known), len(mask) - 1]
     else:
         rules = len(env.library.rules)
@@ -173,6 +163,50 @@ def test_a_measured_reward_is_a_constant_between_measurements(make: Make) -> Non
     assert env.reward.figures()["measurements"] == 0
 
 
+def test_undo_goes_back_and_what_follows_is_the_same(make: Make) -> None:
+    """A refused action and two steps are taken back one by one; the same steps give the same again."""
+    env = make()
+    seen, steps = walk(env, 5), env.trajectory().steps
+    observed = [flat(env.process.observe(state)) for state in env._begun.visited]
+    env.step(missing(env))
+    assert flat(env.undo()[0]) == observed[5]
+    assert flat(env.undo()[0]) == observed[4]
+    observation, info = env.undo()
+    assert (flat(observation), info["runtime_ms"]) == (observed[3], seen[2][2])
+    left = env.trajectory().steps
+    assert 0 < len(left) < len(steps)
+    assert left == steps[: len(left)]
+    for _ in range(3):
+        env.undo()
+    with pytest.raises(InputError, match="no step to undo"):
+        env.undo()
+    assert walk(env, 5) == seen
+
+
+def test_a_fork_goes_its_own_way(make: Make) -> None:
+    env = make()
+    walk(env, 2)
+    other, before = env.fork(), env.trajectory()
+    choice = next(iter(env.process.choices(env.state)))
+    other.step(choice)
+    assert env.trajectory() == before
+    assert len(other._begun.taken) == 3
+    env.step(choice)
+    assert env.trajectory() == other.trajectory()
+    assert env.state.hash == other.state.hash
+    assert env.np_random.integers(1000) == other.np_random.integers(1000)
+    env.reset()
+    assert len(other._begun.taken) == 3
+
+
+def flat(observation: Any) -> list[bytes]:
+    """All arrays of an observation, to be compared to the bit."""
+    if isinstance(observation, np.ndarray):
+        return [observation.tobytes()]
+    parts = observation.values() if isinstance(observation, dict) else observation
+    return [content for part in parts for content in flat(part)]
+
+
 def test_the_picture_shows_the_graph_and_what_can_be_done(make: Make) -> None:
     env = make(render_mode="ansi")
     walk(env, 1)
@@ -186,8 +220,20 @@ def test_the_picture_shows_the_graph_and_what_can_be_done(make: Make) -> None:
     assert silent.render() is None
 
 
+def test_a_film_has_pictures_of_one_size_that_change_with_the_graph(make: Make) -> None:
+    env = make(render_mode="rgb_array")
+    env.reset()
+    first = env.render()
+    env.step(next(iter(env.process.choices(env.state))))
+    second = env.render()
+    assert first.shape == second.shape == (HEIGHT, WIDTH, 3)
+    assert first.dtype == np.uint8
+    assert (first != 255).any()
+    assert (first != second).any()
+
+
 @pytest.mark.parametrize(
-    "call", [lambda e: e.step(0 if "Candidate" in type(e).__name__ else (0, 0)), lambda e: e.trajectory()]
+    "call", [lambda e: e.step(next(actions(e))), lambda e: e.trajectory(), lambda e: e.undo(), lambda e: e.fork()]
 )
 def test_nothing_comes_before_reset(make: Make, call: Callable[[ProcessEnv[Any]], Any]) -> None:
     with pytest.raises(InputError, match=r"call reset\(\)"):
@@ -197,5 +243,5 @@ def test_nothing_comes_before_reset(make: Make, call: Callable[[ProcessEnv[Any]]
 
 
 def test_an_unknown_render_mode_is_refused(make: Make) -> None:
-    with pytest.raises(InputError, match="unknown render mode 'human': choose 'ansi'"):
+    with pytest.raises(InputError, match="there is no render mode 'human': choose one of ansi, rgb_array"):
         make(render_mode="human")

@@ -69,7 +69,7 @@ import numpy as np
 from rlflow.environments.make import process_env
 from rlflow import zoo
 model = zoo.build("bert", layers=1, hidden=32, heads=2, intermediate=64, sequence=8, vocabulary=50, positions=16)
-env = process_env("substitution", model, max_locations=20, start_rewrites=3)
+env = process_env("rule and location", model, max_locations=20, start_rewrites=3)
 rng = np.random.default_rng(0)
 observation, info = env.reset(seed=5)
 seen = [env.state.hash]

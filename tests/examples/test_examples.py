@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,15 @@ SAYS = {
     "own_zoo_model.py": "Method greedy: ",
 }
 """What each program prints, among other things."""
+LEARNS = {
+    "learn_with_sb3.py": ("sb3_contrib", r"MaskablePPO saves ([\d.]+) % of the price"),
+    "learn_with_torch.py": ("torch", r"update 14: an episode saves ([\d.]+) % of the price"),
+    "learn_with_torchrl.py": ("torchrl", r"update 9: an episode saves about ([\d.]+) %"),
+    "rollouts_for_minari.py": ("minari", r"the first saves ([\d.]+) %"),
+}
+"""Programs that rewrite tiny_transpose in an environment: what each needs, and how it says what it saves."""
+RANDOM_PERCENT, BEST_PERCENT = 46.0, 85.342
+"""Drawn actions save about as much in at most eight steps; equality saturation proves that nothing saves more."""
 SHOWN = re.compile(r"^`examples/(\S+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -35,7 +45,22 @@ def run(program: Path, folder: Path) -> str:
 
 
 def test_every_program_is_known() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*SAYS, *LEARNS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNS)
+def test_an_agent_of_at_most_sixty_lines_learns_to_save(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed, says = LEARNS[name]
+    if find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    assert len((EXAMPLES / name).read_text().splitlines()) <= 60
+    told = re.search(says, run(EXAMPLES / name, tmp_path))
+    assert told is not None
+    assert RANDOM_PERCENT < 0.8 * BEST_PERCENT < float(told[1]) < 1.05 * BEST_PERCENT
 
 
 @pytest.mark.slow

@@ -52,8 +52,8 @@ def test_a_match_without_running_nodes_is_far_from_all_but_itself():
     """As one of stored tensors alone; node 0 is an input."""
     assert apart(CHAIN, [[], [0], [1]]) == [[0, 4, 4], [4, 0, 4], [4, 4, 0]]
     alone = MatchDistances(CHAIN, [[], [1], [2]], np.array([0, 1, 1]))
-    assert alone.apart_from(0).tolist() == [0, FAR_AWAY]
-    assert alone.apart_from(2).tolist() == [FAR_AWAY, 0]
+    assert alone.apart_from([0]).tolist() == [0, FAR_AWAY]
+    assert alone.apart_from([2]).tolist() == [FAR_AWAY, 0]
 
 
 def test_no_matches_and_no_nodes():
@@ -89,7 +89,7 @@ def check(graph: Graph, seed: int) -> np.ndarray:
     alone = MatchDistances(graph, matches, np.arange(len(matches))).groups_apart()
     for number in range(len(matches)):
         wanted = [0 if g == groups[number] else alone[number, groups == g].min() for g in range(len(distance))]
-        assert measured.apart_from(number).tolist() == wanted
+        assert measured.apart_from([number]).tolist() == wanted
     return distance
 
 

@@ -71,10 +71,11 @@ def walk(graph: Graph, steps: int, seed: int) -> list[Graph]:
     return visited
 
 
-def check_walk(graph: Graph, model: LocalCostModel, steps: int, seed: int) -> set[bytes]:
-    """Compare what one tokeniser tells on a walk with what a new one tells of each graph; return all keys."""
+def check_walk(graph: Graph, model: LocalCostModel, steps: int, seed: int, every: int = 1) -> set[bytes]:
+    """Compare what one tokeniser tells of each `every`-th graph of a walk with what a new one does; return all keys."""
     kept, profile, seen = Tokeniser(REWRITER, model), PriceProfile.of(graph, model), set()
-    for visited in walk(graph, steps, seed):
+    kept_alive = walk(graph, steps, seed)
+    for visited in kept_alive[::every]:
         state = kept.tokens(visited, profile)
         check(state, visited)
         assert keys(state) == keys(Tokeniser(REWRITER, model).tokens(visited, profile))
@@ -95,6 +96,18 @@ def test_what_is_remembered_does_not_show(name, kind):
 @settings(max_examples=60)
 def test_what_is_remembered_does_not_show_in_drawn_graphs(graph, kind, seed):
     check_walk(graph, MODELS[kind](), 3, seed)
+
+
+@pytest.mark.parametrize("model", [AnalyticCost, predicted, MODELS["deployed"]])
+def test_graphs_that_nobody_looks_at_do_not_show(model):
+    """Each third graph of a walk is looked at, as after a step that rewrites all places that are alike."""
+    assert len(check_walk(build("bert"), model(), 9, seed=2, every=3)) > 50
+
+
+@given(graphs(), st.sampled_from([AnalyticCost, predicted]), st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_drawn_graphs_that_nobody_looks_at_do_not_show(graph, model, seed):
+    check_walk(graph, model(), 6, seed, every=2)
 
 
 def test_what_was_forgotten_does_not_show(monkeypatch):
@@ -119,6 +132,12 @@ def test_matches_far_from_an_edit_are_not_looked_at_again(monkeypatch):
     looks.clear()
     found = kept.tokens(second, profile).matches
     assert 0 < len(looks) < len(found) / 2
+    model = AnalyticCost()
+    kept, profile, visited = Tokeniser(REWRITER, model), PriceProfile.of(graph, model), walk(graph, 3, seed=0)
+    kept.tokens(visited[0], profile)
+    looks.clear()
+    found = kept.tokens(visited[3], profile).matches
+    assert 0 < len(looks) < 2 * len(found) / 3
 
 
 def changes_by_key(visited: list[Graph], model: LocalCostModel) -> dict[bytes, list[float]]:

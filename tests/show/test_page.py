@@ -8,8 +8,8 @@ import pytest
 from support.pages import NARROW, changes, content_of, optimised, rewritten
 
 from rlflow import schemas
+from rlflow.optimise.report_page import optimisation_content
 from rlflow.rules.library import load
-from rlflow.show.optimisation_page import optimisation_content
 from rlflow.show.page import page
 from rlflow.show.side_by_side import side_by_side
 

@@ -7,7 +7,7 @@ import pytest
 from support.browser import browser_page, chromium
 from support.pages import NARROW, changes, optimised, rewritten
 
-from rlflow.show.optimisation_page import optimisation_content
+from rlflow.optimise.report_page import optimisation_content
 from rlflow.show.page import page as page_text
 
 pytestmark = [

@@ -24,8 +24,17 @@ from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
 from rlflow.agents.match_level.scorers import EncoderScorer
 from rlflow.agents.policy_search import PolicySearch
 from rlflow.cost.analytic import AnalyticCost
-from rlflow.environments import CandidateConfig, CandidateEnv, EnvironmentConfig, ProcessEnv, SubstitutionEnv
+from rlflow.environments import (
+    CandidateConfig,
+    CandidateEnv,
+    EnvironmentConfig,
+    MatchClassConfig,
+    MatchClassEnv,
+    ProcessEnv,
+    SubstitutionEnv,
+)
 from rlflow.environments.candidate_process import CandidateProcess
+from rlflow.environments.match_class_process import MatchClassProcess
 from rlflow.environments.substitution_env import SubstitutionProcess
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
@@ -46,6 +55,7 @@ from support.walks import LIBRARY, REWRITER
 
 LOCATIONS, STEPS = 10, 12
 CANDIDATES = CandidateConfig(max_candidates=12, max_steps=STEPS)
+CLASSES = MatchClassConfig(max_steps=STEPS)
 SUBSTITUTION = EnvironmentConfig(max_locations=LOCATIONS, max_steps=STEPS)
 POOLED = GraphLevelModelConfig(
     latent=6, encoder_width=16, encoder_layers=2, hidden=24, mixtures=3, rule_embedding=4, head_width=32
@@ -131,6 +141,9 @@ PROCESSES: Mapping[str, Callable[[], Process[Any, Any]]] = {
     "rule and location, through V and M": graph_level,
     "candidates": candidates,
     "candidates, by name": named_candidates,
+    "classes of matches, as environments show them": lambda: MatchClassProcess(
+        small_graph(), REWRITER, AnalyticCost(), CLASSES
+    ),
     "classes of matches": lambda: MatchLevelProcess(small_process(), token_model()),
     "classes of matches, few shown": lambda: MatchLevelProcess(small_process(), token_model(), max_kinds=8),
     "classes of matches, by ONNX Runtime": guide_process,
@@ -146,8 +159,14 @@ def candidate_env(**options: Any) -> CandidateEnv:
     return CandidateEnv(small_graph(), LIBRARY, AnalyticCost(), **settings)
 
 
+def match_class_env(**options: Any) -> MatchClassEnv:
+    settings = {"config": CLASSES, "rewriter": REWRITER} | options
+    return MatchClassEnv(small_graph(), LIBRARY, AnalyticCost(), **settings)
+
+
 ENVIRONMENTS: Mapping[str, Callable[..., ProcessEnv[Any]]] = {
-    "substitution": substitution_env,
+    "match classes": match_class_env,
+    "rule and location": substitution_env,
     "candidates": candidate_env,
 }
 

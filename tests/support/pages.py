@@ -21,8 +21,8 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.api import Optimised
 from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.report_page import optimisation_content
 from rlflow.show.changes_page import MAIN, changes_content
-from rlflow.show.optimisation_page import optimisation_content
 from rlflow.show.page import page
 from support.repository import REPOSITORY
 from support.walks import REWRITER, walk

@@ -21,12 +21,12 @@ from rlflow.optimise import DEFAULT_BUDGET_S, DEFAULT_COST_MODEL, DEFAULT_METHOD
 from rlflow.optimise import optimise as optimise_model
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
+from rlflow.optimise.report_page import optimisation_content
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 from rlflow.runtime.timing.sequential import SequentialTest
-from rlflow.show.optimisation_page import optimisation_content
 from rlflow.show.page import write as write_page
 
 _TRAINED = "rlflow"

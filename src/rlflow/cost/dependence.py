@@ -11,15 +11,20 @@ The invariant: an edit of a match that lives on is another one only if a node th
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
+from typing import TypeVar
 
-from rlflow.cost.base import LocalCostModel
+from rlflow.cost.base import LocalCostModel, MeasuringCostModel
 from rlflow.ir.graph import Graph
 from rlflow.ir.preview import Preview
 from rlflow.rules.matching.match import Match
 
 EVERYWHERE = -1
 """The number of no node: stands for a dependence on the whole graph, and is disturbed by every edit."""
+
+_MOST_EDITS = 64  # since a graph that is known
+
+K = TypeVar("K")
 
 
 def disturbed(graph: Graph, cost_model: LocalCostModel) -> Set[int]:
@@ -28,6 +33,25 @@ def disturbed(graph: Graph, cost_model: LocalCostModel) -> Set[int]:
     if graph.edit is not None:
         nodes.update(graph.edit.change.removed, graph.edit.change.touched)
     return nodes
+
+
+def last_known(
+    graph: Graph, known: Callable[[Graph], K | None], cost_model: LocalCostModel
+) -> tuple[K | None, Set[int]]:
+    """Return what is known of the last graph before this one, and all nodes that were disturbed since then.
+
+    One step rewrites many places that are alike, and nobody looks at the graphs on the way. A cost model that would
+    have to measure them is not asked about these: then only what is known of the parent counts.
+    """
+    way: list[Graph] = []
+    while len(way) < _MOST_EDITS and (parent := graph.edit.parent() if graph.edit else None) is not None:
+        way.append(graph)
+        if (found := known(parent)) is not None:
+            return found, {node for edited in reversed(way) for node in disturbed(edited, cost_model)}
+        if isinstance(cost_model, MeasuringCostModel):
+            break
+        graph = parent
+    return None, frozenset()
 
 
 def read_by(graph: Graph, edit: Preview, match: Match) -> set[int]:

@@ -24,7 +24,7 @@ from math import fsum
 from typing import NamedTuple
 
 from rlflow.cost.base import LocalCostModel, Surroundings
-from rlflow.cost.dependence import disturbed, read_by
+from rlflow.cost.dependence import last_known, read_by
 from rlflow.cost.exact_sum import Exact, exact
 from rlflow.ir.graph import Graph
 from rlflow.ir.preview import preview
@@ -107,17 +107,12 @@ class RememberedChanges:
         return None if key in self._changes_ms else key
 
     def _outlook(self, graph: Graph) -> _Outlook:
-        """Return the outlook from a graph, with what its parent's has."""
+        """Return the outlook from a graph, with what that from the last one before it has."""
         outlook = self._used(graph)
         if outlook is None:
-            parent = graph.edit.parent() if graph.edit else None
-            before = self._used(parent) if parent is not None else None
-            exact_ms = self._cost_model.exact_ms(graph)
-            if parent is None or before is None:
-                outlook = _Outlook(exact_ms)
-            else:
-                outlook = before.after(exact_ms, disturbed(graph, self._cost_model))
-            self._outlooks[graph] = outlook
+            exact_ms = self._cost_model.exact_ms(graph)  # what has no price yet is measured there
+            before, changed = last_known(graph, self._used, self._cost_model)
+            outlook = self._outlooks[graph] = before.after(exact_ms, changed) if before else _Outlook(exact_ms)
             if len(self._outlooks) > _MAX_GRAPHS:
                 self._outlooks.popitem(last=False)
         return outlook

@@ -7,10 +7,12 @@ outcome = episode.act(choice)            None terminates; a choice that there is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Generic, NamedTuple
 
 from rlflow.environments.rewards import Reward
 from rlflow.environments.transition import Transition
+from rlflow.errors import InputError
 from rlflow.processes.process import C, Process, S
 from rlflow.trajectory.record import Step
 
@@ -64,6 +66,20 @@ class Episode(Generic[S, C]):
         self.taken.append(choice)
         if choice is not None:
             self.visited.append(self.process.step(self.state, choice))
+
+    def undo(self) -> None:
+        """Take back the last choice, refused or not. `InputError` where the episode began."""
+        if not self.taken:
+            raise InputError("there is no step to undo: this is where the episode began")
+        if self.taken.pop() is not None:
+            self.visited.pop()
+            del self._earned[len(self.visited) - 1 :]
+
+    def fork(self) -> Episode[S, C]:
+        """Return the same episode, to go on in another way from here."""
+        other = copy(self)
+        other.visited, other.taken, other._earned = [*self.visited], [*self.taken], [*self._earned]
+        return other
 
     def steps(self) -> Iterator[Step]:
         """Yield the rewrites as trajectories record them. A choice's reward stands at its last rewrite, else 0."""

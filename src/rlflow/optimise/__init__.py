@@ -15,7 +15,7 @@ In the order in which a model meets them:
 - `timing` lets candidates race, and decides whether one is faster than the original;
 - `refusal` makes whatever happens to a candidate a reason for the next best one, and never the end of the run;
 - `diagnose` finds the wrong step of a result that differs, and `reproducer` writes what shows it;
-- `report` is what the user reads.
+- `report` is what the user reads, `report_page` the page that it opens.
 
 Importing this package loads neither numpy nor ONNX Runtime; calling `optimise` does. `rlflow.optimise` is the function,
 which hides the package of its name: import modules as in `from rlflow.optimise import gate`.

@@ -36,12 +36,11 @@ from rlflow.optimise.report import LatencyChange, OptimisationReport
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
 from rlflow.optimise.timing import is_faster, is_slower
-from rlflow.rules import library as rule_library
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
-from rlflow.rules.user_rules import load_rules
+from rlflow.rules.user_rules import library_of
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.scratch import scratch_folder
@@ -231,7 +230,7 @@ def _search(factory: Any, request: Request, context: CostContext) -> _Search:
         )
         pricer = AnalyticCost() if isinstance(cost_model, str) else cost_model
         return _Search(ready, Library(ready.rewriter.rules), pricer)
-    rules = _library(request.library).without(request.disabled)
+    rules = library_of(request.library).without(request.disabled)
     rules = rules.strict() if request.strict else rules
     pricer = _cost_model(cost_model, context)
     parts = (rules, Rewriter(rules.rules), pricer)
@@ -328,13 +327,6 @@ def _refuse_what_it_brings(name: str, **given: Any) -> None:
     for argument, value in given.items():
         if value:
             raise InputError(f"{argument}= has no effect on a method that is ready ({name}): make it with these")
-
-
-def _library(given: Library | Path | str | None) -> Library:
-    """The library itself, that of a file, or the shipped one. The kind of the file decides how it is read."""
-    if isinstance(given, Library):
-        return given
-    return rule_library.load() if given is None else load_rules(Path(given))
 
 
 def _context(request: Request, sizes: Mapping[str, int]) -> CostContext:

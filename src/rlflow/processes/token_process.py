@@ -74,9 +74,9 @@ class MatchLevelState(ProcessState):
         """(K, K) int8 between classes, see `token_distances`."""
         return self._distances.groups_apart()
 
-    def distance_from(self, number: int) -> np.ndarray:
-        """(K,) int8 from match `number` to the nearest of each class."""
-        return self._distances.apart_from(number)
+    def distance_from(self, numbers: Sequence[int]) -> np.ndarray:
+        """(K,) int8 from the nearest of the matches `numbers` to the nearest of each class."""
+        return self._distances.apart_from(numbers)
 
     @cached_property
     def class_at(self) -> dict[Place, int]:
@@ -171,20 +171,20 @@ class TokenProcess:
         """Carry out all matches of a class, one after another, as long as they are there."""
         state: ProcessState = before
         way: list[tuple[Location, ProcessState]] = []
-        taken = []
-        for number in np.flatnonzero(before.classes.token_of == match_class).tolist():
+        numbers, taken = np.flatnonzero(before.classes.token_of == match_class).tolist(), []
+        for number in numbers:
             if (found := self._at_place(state.graph, place_of(before.match(number)))) is not None:
                 location, match = found
                 state = ProcessState(self.evaluator.rewritten(state.graph, match), self.evaluator)
                 way.append((location, state))
                 taken.append(number)
         after = self.at(state.graph)
-        return Rewritten(after, _what_became(before, after, taken, before.distance[match_class]), way)
+        return Rewritten(after, _what_became(before, after, taken, before.distance_from(numbers)), way)
 
     def take(self, before: MatchLevelState, number: int) -> tuple[MatchLevelState, TokenStep]:
         """Carry out one match, by its number in the state."""
         after = self.at(self.evaluator.rewritten(before.graph, before.match(number)))
-        return after, _what_became(before, after, [number], before.distance_from(number))
+        return after, _what_became(before, after, [number], before.distance_from([number]))
 
     def _at_place(self, graph: Graph, place: Place) -> tuple[Location, Match] | None:
         rule = self._numbers[place[0]]

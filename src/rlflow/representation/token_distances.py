@@ -6,7 +6,7 @@ groups the least distance counts.
 
     between = MatchDistances(graph, [match.nodes for match in matches], groups)
     between.groups_apart()          from each group to each
-    between.apart_from(7)           from the eighth match to each group
+    between.apart_from([7])         from the eighth match to each group
 
 The invariant: distances are the same in both directions, and 0 from a group to itself.
 """
@@ -46,18 +46,18 @@ class MatchDistances:
                 reached.data[:] = 1
         return result
 
-    def apart_from(self, match: int) -> np.ndarray:
-        """(G,) int8, the least distance between one of the matches and any of each group."""
+    def apart_from(self, matches: Sequence[int]) -> np.ndarray:
+        """(G,) int8, the least distance between one of some matches and any of each group."""
         from_match = np.full(len(self._place), FAR_AWAY, dtype=np.int8)
         reached = np.zeros(len(self._place), dtype=np.int32)
-        reached[[self._place[i] for i in self._matches[match] if i in self._place]] = 1
+        reached[[self._place[i] for match in matches for i in self._matches[match] if i in self._place]] = 1
         for distance in range(FAR_AWAY):
             from_match[(reached > 0) & (from_match == FAR_AWAY)] = distance
             reached = np.minimum(self._neighbours @ reached, 1)
         group, node = self._taken
         result = np.full(self._number, FAR_AWAY, dtype=np.int8)
         np.minimum.at(result, group, from_match[node])
-        result[self._groups[match]] = 0
+        result[self._groups[list(matches)]] = 0
         return result
 
     @cached_property

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlflow.cost.base import CostModel, local
-from rlflow.cost.dependence import disturbed, read_by
+from rlflow.cost.dependence import last_known, read_by
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.preview import Preview, preview
@@ -100,7 +100,8 @@ class Tokeniser:
             self._descriptors.forget()
             self._written.clear()
         descriptors = GraphDescriptors(self._descriptors, graph, profile)
-        before, changed = self._before(graph, profile)
+        last, changed = last_known(graph, lambda earlier: self._states.get((earlier, profile)), self.cost_model)
+        before = last.by_match if last else {}
         matches: list[tuple[Location, Match]] = []
         by_match: dict[Match, TokenOfMatch] = {}
         for rule, found in self._rewriter.matches(graph).found():
@@ -111,12 +112,6 @@ class Tokeniser:
                 matches.append((Location(rule, number), match))
                 by_match[match] = known
         return _Known(StateTokens.of(matches, by_match), by_match)
-
-    def _before(self, graph: Graph, profile: PriceProfile) -> tuple[Mapping[Match, TokenOfMatch], Set[int]]:
-        """Return the tokens in the parent of a graph, and the nodes around which those no longer hold."""
-        parent = graph.edit.parent() if graph.edit else None
-        known = self._states.get((parent, profile)) if parent is not None else None
-        return (known.by_match, disturbed(graph, self.cost_model)) if known else ({}, frozenset())
 
     def _look_at(self, graph: Graph, match: Match, descriptors: GraphDescriptors) -> TokenOfMatch:
         edit = preview(graph, *self._rewriter.edit(graph, match))

@@ -37,6 +37,13 @@ def load_rules(path: Path) -> Library:
     return _verified_once(path, path.read_text())
 
 
+def library_of(given: Library | Path | str | None) -> Library:
+    """The library itself, that of a file, or the shipped one. The kind of the file decides how it is read."""
+    if isinstance(given, Library):
+        return given
+    return load() if given is None else load_rules(Path(given))
+
+
 @cache
 def _verified_once(path: Path, text: str) -> Library:
     return verified(path, VerificationConfig())[0]

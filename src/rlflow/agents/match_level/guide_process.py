@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlflow.agents.match_level.class_process import ClassProcess
 from rlflow.agents.match_level.scorers import EncoderScorer
 from rlflow.agents.match_level.token_reader import SCORES, TokenReader
 from rlflow.agents.player import Player
 from rlflow.cost.base import CostModel
 from rlflow.method import State, Workspace
 from rlflow.onnx_io.network import Model, texts_of
+from rlflow.processes.class_process import ClassProcess
 from rlflow.processes.process import ProcessState
 from rlflow.processes.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.match_token import MatchToken

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlflow.agents.match_level.class_process import ClassesSeen, ClassProcess
 from rlflow.agents.token_collection import Expert
 from rlflow.kept import fingerprint
+from rlflow.processes.class_process import ClassesSeen, ClassProcess
 from rlflow.processes.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.match_token import MatchToken
 from rlflow.world_model.match_level.imagination import ClassStates

@@ -41,11 +41,17 @@ class Matches(Sequence[tuple[Match, ...]]):
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """The number of matches of each rule."""
-        return tuple(self._tables.count(self._table, rule) for rule in range(len(self)))
+        present = self._present
+        return tuple(self._tables.count(self._table, rule) if rule in present else 0 for rule in range(len(self)))
+
+    @property
+    def _present(self) -> set[int]:
+        """The rules that the table has places of, few of all that there are."""
+        return {*self._table.single, *self._table.joint}
 
     def found(self) -> Iterator[tuple[int, tuple[Match, ...]]]:
         """Yield each rule that matches by its index, with its matches, in the order of rules."""
-        for rule in sorted({*self._table.single, *self._table.joint}):
+        for rule in sorted(self._present):
             matches = self[rule]
             if matches:
                 yield rule, matches
