@@ -23,7 +23,7 @@ from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
 from tracking.data_set import data_sets
 from tracking.provenance import process_tag
-from tracking.store import PROCESS_TAG, Store
+from tracking.store import PROCESS_TAG, Store, put_aside
 
 FLUSH_SIZE = 500  # metrics of one request; the store takes 1,000
 FLUSH_INTERVAL_S = 5.0
@@ -44,7 +44,7 @@ class Run:
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record `metrics` at `step`; a name that MLflow refuses is spelled with underscores."""
         now = int(time.time() * 1000)
-        self._buffer += [Metric(_metric_name(name), float(value), now, step) for name, value in metrics.items()]
+        self._buffer += [Metric(spelled(name), float(value), now, step) for name, value in metrics.items()]
         if len(self._buffer) >= FLUSH_SIZE or time.monotonic() - self._flushed_at > FLUSH_INTERVAL_S:
             self.flush()
 
@@ -90,7 +90,7 @@ def open_run(
     run = Run(store, created.info.run_id, name)
     status = "FAILED"
     try:
-        entries = [Param(key, str(value)) for key, value in flatten(parameters).items()]
+        entries = [Param(spelled(key), str(value)) for key, value in flatten(parameters).items()]
         store.client.log_batch(run.run_id, params=entries)
         with _watched(run, is_child=parent_id is not None):
             yield run
@@ -101,6 +101,8 @@ def open_run(
     finally:
         run.flush()
         store.client.set_terminated(run.run_id, status=status)
+        if status != "FINISHED":
+            put_aside(store, run.run_id, tags)
 
 
 @contextmanager
@@ -146,5 +148,6 @@ def numbers(nested: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _metric_name(name: str) -> str:
+def spelled(name: str) -> str:
+    """The name of a metric or a parameter as MLflow takes it: what it refuses is an underscore."""
     return re.sub(r"[^\w\-. :/]", "_", name)

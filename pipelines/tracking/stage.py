@@ -34,7 +34,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -53,15 +53,16 @@ from tracking.code import digest_of
 from tracking.composition import completed, graph_names
 from tracking.data_set import named_content
 from tracking.declaration import StageDeclaration, read_declaration
+from tracking.finished import Finished, finish, finished
 from tracking.processes import process_pool
 from tracking.progress import Advance, Told, shown_progress, tell, told_progress
 from tracking.provenance import source_tags
-from tracking.run import Run, numbers, open_run
+from tracking.run import Run, flatten, numbers, open_run
 from tracking.settings import Settings, settings_of
 from tracking.share import Share
 from tracking.stopwatch import Stopwatch
 from tracking.store import main_root, open_store
-from tracking.sweep import PARENT_VARIABLE
+from tracking.sweep import Job, label, place_of, swept_job
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -249,6 +250,7 @@ def _program(function: Function, work: Work) -> Callable[[], None]:
             root=root,
             output_root=output_root,
             overrides=overrides,
+            job=swept_job(overrides, open_store()) if sweeping else None,
             work=work,
             processes=processes,
         )
@@ -265,6 +267,7 @@ def run_stage(
     root: Path,
     output_root: Path,
     overrides: list[str],
+    job: Job | None = None,
     work: Work = _undivided,
     processes: int = 1,
 ) -> float | None:
@@ -272,8 +275,9 @@ def run_stage(
 
     Returns what the function returns.
 
-    script: the file of the function. processes: graphs that it may work on at a time. A worker among several runs
-    `work` instead, of which the checkpoint alone is left.
+    script: the file of the function. job: what the stage is a part of; what is done in that place is not done again.
+    processes: graphs that it may work on at a time. A worker among several runs `work` instead, of which the checkpoint
+    alone is left.
     """
     share = Share(config.get("worker", 0), config.get("workers", 1))
     declaration = read_declaration(function.__name__, root)
@@ -293,12 +297,17 @@ def run_stage(
         "mlflow.source.name": f"pipelines/{function.__name__}.py",
         **source_tags(root, overrides),
     }
+    store = place_of(open_store(), job, config.get("aside", False))
     name = f"{declaration.name}/{'+'.join(graphs)}/{config.seed}"
-    parent = os.environ.get(PARENT_VARIABLE)
-    with (
-        _alone(checkpoint, share),
-        open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run,
-    ):
+    swept, parent_id = ({}, None) if job is None else (job.swept, job.parent_id)
+    with ExitStack() as opened:
+        opened.enter_context(_alone(checkpoint, share))
+        if job is not None and (done := finished(output_root, declaration.name, run_of, job, store)) is not None:
+            return done.figure
+        parameters = {**swept, **flatten(settings)}
+        run = opened.enter_context(
+            open_run(store, label(swept) or name, parameters=parameters, tags=tags, parent_id=parent_id)
+        )
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(parents=True)
         run.read_files(_data_read(declaration, config, root))
@@ -310,6 +319,8 @@ def run_stage(
         figure = function(stage)
         run.describe(_description(stage))
         _publish(declaration, staging, output_root)
+        if job is not None:
+            finish(output_root, declaration.name, Finished(run_of, run.run_id, figure))
         shutil.rmtree(checkpoint)
     return figure
 

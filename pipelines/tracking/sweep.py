@@ -1,19 +1,67 @@
-"""A Hydra multirun as one MLflow run with a child run for each job."""
+"""A Hydra multirun as one MLflow run with a child run for each job, which is named by what was swept over.
 
+    train_controller by temperature and seed        the parent
+        temperature=0.5 seed=0                      a job: `temperature` and `seed` are among its parameters
+        temperature=0.5 seed=1
+
+The jobs of every launcher inherit the parent by an environment variable, and learn from its tag what is swept over.
+"""
+
+import atexit
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
-from tracking.composition import graph_names
+from rlflow.errors import RLFlowError
 from tracking.provenance import source_tags
 from tracking.run import open_run
-from tracking.store import open_store
+from tracking.store import SWEPT_TAG, Store, open_store
 
-PARENT_VARIABLE = "RLFLOW_PARENT_RUN"  # inherited by the jobs of every launcher
+PARENT_VARIABLE = "RLFLOW_PARENT_RUN"
+_MOST_RUNS = 1000  # the last ones of a stage, among which a sweep that went on is looked for
+
+
+@dataclass(frozen=True)
+class Job:
+    """A part of something larger: the run that is its parent, and the values of what was swept over, if it is a job."""
+
+    parent_id: str
+    swept: Mapping[str, str] = field(default_factory=dict)
+
+
+def label(swept: Mapping[str, str]) -> str:
+    """Name a job by what was swept over: `temperature=0.5 seed=1`; nothing without values."""
+    return " ".join(f"{key}={value}" for key, value in swept.items())
+
+
+def swept_job(overrides: Sequence[str], store: Store) -> Job | None:
+    """The job that this process has been started for, by its overrides; None outside a multirun."""
+    parent_id = os.environ.get(PARENT_VARIABLE)
+    if parent_id is None:
+        return None
+    swept = store.client.get_run(parent_id).data.tags.get(SWEPT_TAG, "").split()
+    values = dict(override.split("=", 1) for override in overrides if "=" in override)
+    return Job(parent_id, {key: values[key] for key in values if key in swept})
+
+
+def place_of(store: Store, job: Job | None, aside: bool) -> Store:
+    """The store whose runs lie beside the job's parent, or else aside if asked for."""
+    if job is not None:
+        return store.of(job.parent_id)
+    return store.aside if aside else store
+
+
+def asked_for(config: DictConfig) -> list[str]:
+    """The overrides of a program: those of its sweeper's settings, and those of the command line, which win."""
+    drawn = OmegaConf.select(config, "hydra.sweeper.params") or {}
+    return [*(f"{name}={values}" for name, values in drawn.items()), *config.hydra.overrides.task]
 
 
 class SweepParent(Callback):
@@ -29,13 +77,33 @@ class SweepParent(Callback):
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Create the store, which jobs must not do at the same time, and the parent run."""
         stage, overrides = config.hydra.job.name, config.hydra.overrides.task
-        name = f"{stage}/{'+'.join(graph_names(config))}/sweep"
-        tags = {"stage": stage, **source_tags(Path.cwd(), overrides)}
-        parameters = {"sweep": " ".join(overrides)}
-        run = self._open.enter_context(open_run(open_store(), name, parameters=parameters, tags=tags))
+        parsed = OverridesParser.create().parse_overrides(asked_for(config))
+        last = {override.get_key_element(): override for override in parsed}
+        swept = {key: override.get_value_string() for key, override in last.items() if override.is_sweep_override()}
+        name = f"{stage} by {' and '.join(swept)}" if swept else stage
+        tags = {"stage": stage, SWEPT_TAG: " ".join(swept), **source_tags(Path.cwd(), overrides)}
+        run = self._open.enter_context(open_run(open_store(), name, parameters=swept, tags=tags))
         os.environ[PARENT_VARIABLE] = run.run_id
+        atexit.register(self._fail)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Close the parent run."""
         os.environ.pop(PARENT_VARIABLE, None)
+        atexit.unregister(self._fail)
         self._open.close()
+        _delete_sweeps_without_jobs(config.hydra.job.name, open_store())
+
+    def _fail(self) -> None:
+        """Close the parent as failed, since a job has: Hydra ends without a word to callbacks."""
+        error = RLFlowError("a job failed")
+        self._open.__exit__(RLFlowError, error, None)
+
+
+def _delete_sweeps_without_jobs(stage: str, store: Store) -> None:
+    """Delete the parents that have ended, and whose jobs have all become those of a sweep that went on with them."""
+    runs = store.client.search_runs([store.experiment_id], f"tags.stage = '{stage}'", max_results=_MOST_RUNS)
+    with_jobs = {run.data.tags.get("mlflow.parentRunId") for run in runs}
+    for run in runs:
+        is_empty = SWEPT_TAG in run.data.tags and run.info.run_id not in with_jobs
+        if is_empty and run.info.status != "RUNNING":
+            store.client.delete_run(run.info.run_id)

@@ -248,7 +248,7 @@ def test_a_process_that_fails_fails_the_stage(start, project: Path, store_root: 
     assert "first failed on small: at the very beginning" in caplog.messages
     assert len(list((store_root / ".checkpoints").rglob("graphs/large/done.txt"))) == 1
     assert not (project / "data").exists()
-    (run,) = open_store(store_root).client.search_runs(["1"])
+    (run,) = open_store(store_root).client.search_runs(["2"])
     assert run.info.status == "FAILED"
 
 
@@ -285,10 +285,10 @@ def test_a_sweep_gives_children_and_leaves_the_outputs_alone(project: Path, comm
     assert {path.read_text() for path in written} == {"MainProcess" if launcher == "basic" else "LokyProcess"}
 
     client = open_store(project).client
-    (parent,) = client.search_runs(["1"], "attributes.run_name = 'first/small+large/sweep'")
+    (parent,) = client.search_runs(["1"], "attributes.run_name = 'first by seed'")
     children = client.search_runs(["1"], f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
     assert sorted(run.data.params["seed"] for run in children) == ["0", "1"]
-    assert sorted(run.info.run_name for run in children) == ["first/small+large/0", "first/small+large/1"]
+    assert sorted(run.info.run_name for run in children) == ["seed=0", "seed=1"]
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
 
 
