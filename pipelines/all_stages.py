@@ -59,7 +59,7 @@ def all_stages(config: DictConfig) -> float:
     swept, parent_id = ({}, None) if job is None else (job.swept, job.parent_id)
     name = label(swept) or f"{NAME}/{'+'.join(graph_names(config))}/{config.seed}"
     tags = {"stage": NAME, "graph": " ".join(graph_names(config)), **source_tags(ROOT, overrides)}
-    parameters = {"seed": config.seed, **swept}
+    parameters = {"graph": " ".join(graph_names(config)), "seed": config.seed, **swept}
     with open_run(store, name, parameters=parameters, tags=tags, parent_id=parent_id) as run:
         for stage, script in scripts.items():
             function = inspect.unwrap(getattr(import_module(stage), stage))

@@ -55,6 +55,14 @@ class Run:
         else:
             self.store.client.log_artifact(self.run_id, str(path))
 
+    def write(self, name: str, text: str) -> None:
+        """Give the run a file of that name with this text."""
+        self.store.client.log_text(self.run_id, text, name)
+
+    def artifacts(self) -> set[str]:
+        """The names of the files and folders that the run has."""
+        return {file.path for file in self.store.client.list_artifacts(self.run_id)}
+
     def read_files(self, files: Mapping[str, Path]) -> None:
         """Tell MLflow which files and folders the run has read, and what they are called: it shows them as inputs."""
         self.store.client.log_inputs(self.run_id, datasets=data_sets(files))
@@ -149,5 +157,5 @@ def numbers(nested: Mapping[str, Any]) -> dict[str, float]:
 
 
 def spelled(name: str) -> str:
-    """The name of a metric or a parameter as MLflow takes it: what it refuses is an underscore."""
-    return re.sub(r"[^\w\-. :/]", "_", name)
+    """The name of a metric or a parameter as MLflow takes it: `%` is a word, what it refuses else an underscore."""
+    return re.sub(r"[^\w\-. :/]", "_", name.replace("%", "percent"))

@@ -41,6 +41,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import hydra
+import yaml
 from filelock import AcquireReturnProxy, FileLock, Timeout
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
@@ -54,10 +55,11 @@ from tracking.composition import completed, graph_names
 from tracking.data_set import named_content
 from tracking.declaration import StageDeclaration, read_declaration
 from tracking.finished import Finished, finish, finished
+from tracking.headline import headline, rows
 from tracking.processes import process_pool
 from tracking.progress import Advance, Told, shown_progress, tell, told_progress
 from tracking.provenance import source_tags
-from tracking.run import Run, flatten, numbers, open_run
+from tracking.run import Run, flatten, numbers, open_child, open_run
 from tracking.settings import Settings, settings_of
 from tracking.share import Share
 from tracking.stopwatch import Stopwatch
@@ -185,8 +187,12 @@ class Stage:
         self.run.log(step, {f"{self.graph}/{name}": value for name, value in figures.items()})
 
     def report(self, figures: dict[str, Any]) -> None:
-        """Record in MLflow all numbers among nested figures."""
-        self.run.log(0, numbers(figures))
+        """Record in MLflow the headline of nested figures, and of each method's row a run with its own."""
+        self.run.log(0, headline(figures, self.settings))
+        for graph, method, told in rows(figures):
+            named = {"graph": graph, "method": method, "seed": self.seed}
+            with open_child(self.run, f"{graph} {method}", parameters=named) as child:
+                child.log(0, told)
 
     @contextmanager
     def progress(self, description: str) -> Iterator[OnProgress]:
@@ -304,12 +310,14 @@ def run_stage(
         opened.enter_context(_alone(checkpoint, share))
         if job is not None and (done := finished(output_root, declaration.name, run_of, job, store)) is not None:
             return done.figure
-        parameters = {**swept, **flatten(settings)}
+        parameters = {"graph": " ".join(graphs), **swept, **flatten(settings)}
         run = opened.enter_context(
             open_run(store, label(swept) or name, parameters=parameters, tags=tags, parent_id=parent_id)
         )
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(parents=True)
+        opened.callback(_keep_logs, run)
+        run.write("config.yaml", OmegaConf.to_yaml(config, resolve=True))
         run.read_files(_data_read(declaration, config, root))
         stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run, processes)
         if share.workers > 1:
@@ -319,6 +327,7 @@ def run_stage(
         figure = function(stage)
         run.describe(_description(stage))
         _publish(declaration, staging, output_root)
+        _keep_results(run, declaration, output_root)
         if job is not None:
             finish(output_root, declaration.name, Finished(run_of, run.run_id, figure))
         shutil.rmtree(checkpoint)
@@ -361,6 +370,23 @@ def _description(stage: Stage) -> str:
     if (summary := stage.declaration.summary) is not None:
         lines.append((stage.staging / summary).read_text().strip().replace("\n", "; "))
     return "\n\n".join(line for line in lines if line)
+
+
+def _keep_logs(run: Run) -> None:
+    """Let the run have what was logged so far: the files of this process, which Hydra has opened."""
+    files = (Path(one.baseFilename) for one in logging.getLogger().handlers if isinstance(one, logging.FileHandler))
+    for file in files:
+        run.artifact(file)
+
+
+def _keep_results(run: Run, declaration: StageDeclaration, folder: Path) -> None:
+    """Let the run have the figures for DVC, and all files beside its results that the stage has not given it."""
+    if declaration.summary is not None:
+        run.log(0, numbers(yaml.safe_load((folder / declaration.summary).read_text())))
+    kept = run.artifacts()
+    for path in declaration.outputs:
+        if Path(path).parent == Path(declaration.results) and Path(path).name not in kept:
+            run.artifact(folder / path)
 
 
 def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) -> None:

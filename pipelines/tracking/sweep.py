@@ -8,6 +8,7 @@ The jobs of every launcher inherit the parent by an environment variable, and le
 """
 
 import atexit
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -21,10 +22,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow.errors import RLFlowError
 from tracking.provenance import source_tags
-from tracking.run import open_run
+from tracking.run import Run, open_run, spelled
 from tracking.store import SWEPT_TAG, Store, open_store
 
 PARENT_VARIABLE = "RLFLOW_PARENT_RUN"
+told = logging.getLogger("told")
 _MOST_RUNS = 1000  # the last ones of a stage, among which a sweep that went on is looked for
 
 
@@ -83,6 +85,7 @@ class SweepParent(Callback):
         name = f"{stage} by {' and '.join(swept)}" if swept else stage
         tags = {"stage": stage, SWEPT_TAG: " ".join(swept), **source_tags(Path.cwd(), overrides)}
         run = self._open.enter_context(open_run(open_store(), name, parameters=swept, tags=tags))
+        self._open.callback(_tell_of_jobs, run, list(swept))
         os.environ[PARENT_VARIABLE] = run.run_id
         atexit.register(self._fail)
 
@@ -97,6 +100,20 @@ class SweepParent(Callback):
         """Close the parent as failed, since a job has: Hydra ends without a word to callbacks."""
         error = RLFlowError("a job failed")
         self._open.__exit__(RLFlowError, error, None)
+
+
+def _tell_of_jobs(parent: Run, swept: list[str]) -> None:
+    """Describe the sweep by a table of its jobs, in MLflow and on the terminal: values, and figures without a graph."""
+    of_parent = f"tags.mlflow.parentRunId = '{parent.run_id}'"
+    jobs = parent.store.client.search_runs([parent.store.experiment_id], of_parent, order_by=["attributes.run_name"])
+    figures = sorted({name for job in jobs for name in job.data.metrics if "/" not in name})
+    rows = [[*swept, *figures], ["---"] * len(swept) + ["--:"] * len(figures)]
+    for job in jobs:
+        measured = [f"{job.data.metrics[name]:.4g}" if name in job.data.metrics else "" for name in figures]
+        rows.append([job.data.params.get(spelled(key), "") for key in swept] + measured)
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    parent.describe(table)
+    told.info("%s: %d jobs\n%s", parent.name, len(jobs), table)
 
 
 def _delete_sweeps_without_jobs(stage: str, store: Store) -> None:

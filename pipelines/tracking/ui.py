@@ -1,12 +1,23 @@
-"""Open MLflow's user interface on the project's store, and log the address of its runs."""
+"""Open MLflow's user interface on the project's store, and log the address of its runs, with columns that tell.
+
+MLflow keeps a view that somebody shares as a tag of the experiment, and its address names the tag. This view says which
+columns the table of runs has.
+"""
 
 import argparse
+import json
 import logging
 import os
 import sys
 from collections.abc import Sequence
 
-from tracking.store import open_store
+from tracking.store import Store, open_store
+
+COLUMNS = {
+    "params": ("graph", "method", "seed"),
+    "metrics": ("saved_percent", "speedup", "real_percent", "best_percent"),
+}
+_VIEW = "rlflow"
 
 log = logging.getLogger(__name__)
 
@@ -17,14 +28,24 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--port", type=int, default=5000)
     port = parser.parse_args(arguments).port
     store = open_store()
+    show_columns(store)
     log.info("Runs: %s", runs_address(store.experiment_id, port))
+    log.info("Smoke runs, and those that failed or were killed: %s", runs_address(store.aside_id, port))
     command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", store.uri]
     os.execv(sys.executable, [*command, "--port", str(port), "--workers", "1"])
 
 
+def show_columns(store: Store) -> None:
+    """Leave the view in both experiments."""
+    columns = [f"{kind}.`{name}`" for kind, names in COLUMNS.items() for name in names]
+    for experiment in (store.experiment_id, store.aside_id):
+        tag = f"mlflow.sharedViewState.{_VIEW}"
+        store.client.set_experiment_tag(experiment, tag, json.dumps({"selectedColumns": columns}))
+
+
 def runs_address(experiment_id: str, port: int) -> str:
     """The address of the page of the runs; MLflow's front page shows traces of language models instead."""
-    return f"http://127.0.0.1:{port}/#/experiments/{experiment_id}/runs"
+    return f"http://127.0.0.1:{port}/#/experiments/{experiment_id}/runs?viewStateShareKey={_VIEW}"
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def user_interface(database: str) -> Iterator[str]:
 
 def runs_table(page: Page, address: str, experiment: str, name: str) -> None:
     """Show the table of an experiment's runs, one of which has that name."""
-    page.goto(f"{address}/#/experiments/{experiment}/runs")
+    page.goto(f"{address}/{runs_address(experiment, 0).partition('/#/')[2]}")
     page.get_by_text(name).first.wait_for()
 
 
