@@ -66,7 +66,7 @@ def all_stages(config: DictConfig) -> float:
             part = Job(run.run_id)
             run_stage(function, config, script=script, root=folder, output_root=folder, overrides=overrides, job=part)
         figures = _summaries(folder)
-        run.log(0, figures)
+        run.head(figures)
     if job is not None:
         finish(folder, NAME, Finished(made_of, run.run_id, figures[MAXIMISED]))
     return figures[MAXIMISED]

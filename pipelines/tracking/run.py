@@ -9,6 +9,7 @@ Beside what is logged, a run without a parent tells what it takes of the machine
 disk, network. `MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false` and `MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL` are MLflow's.
 """
 
+import json
 import math
 import re
 import time
@@ -25,6 +26,7 @@ from tracking.data_set import data_sets
 from tracking.provenance import process_tag
 from tracking.store import PROCESS_TAG, Store, put_aside
 
+HEADLINE_TAG = "rlflow.headline"
 FLUSH_SIZE = 500  # metrics of one request; the store takes 1,000
 FLUSH_INTERVAL_S = 5.0
 
@@ -36,6 +38,7 @@ class Run:
         self.store, self.run_id, self.name = store, run_id, name
         self._buffer: list[Metric] = []
         self._flushed_at = time.monotonic()
+        self._headline: dict[str, float] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process that is given the run logs to it through a client of its own."""
@@ -47,6 +50,12 @@ class Run:
         self._buffer += [Metric(spelled(name), float(value), now, step) for name, value in metrics.items()]
         if len(self._buffer) >= FLUSH_SIZE or time.monotonic() - self._flushed_at > FLUSH_INTERVAL_S:
             self.flush()
+
+    def head(self, figures: Mapping[str, float]) -> None:
+        """Record figures that have no steps as the run's headline, which a table of runs shows beside others."""
+        self.log(0, figures)
+        self._headline |= {spelled(name): value for name, value in figures.items()}
+        self.store.client.set_tag(self.run_id, HEADLINE_TAG, json.dumps(self._headline))
 
     def artifact(self, path: Path) -> None:
         """Copy a file, or a folder's content, to the run."""

@@ -65,9 +65,10 @@ from tracking.share import Share
 from tracking.stopwatch import Stopwatch
 from tracking.store import main_root, open_store
 from tracking.sweep import Job, label, place_of, swept_job
+from tracking.ui import run_address
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
+log, told = logging.getLogger(__name__), logging.getLogger("told")
 
 
 @dataclass(frozen=True)
@@ -188,11 +189,11 @@ class Stage:
 
     def report(self, figures: dict[str, Any]) -> None:
         """Record in MLflow the headline of nested figures, and of each method's row a run with its own."""
-        self.run.log(0, headline(figures, self.settings))
+        self.run.head(headline(figures, self.settings))
         for graph, method, told in rows(figures):
             named = {"graph": graph, "method": method, "seed": self.seed}
             with open_child(self.run, f"{graph} {method}", parameters=named) as child:
-                child.log(0, told)
+                child.head(told)
 
     @contextmanager
     def progress(self, description: str) -> Iterator[OnProgress]:
@@ -316,6 +317,7 @@ def run_stage(
         )
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(parents=True)
+        told.info("%s", _announcement(declaration, run, tags["graph"]))
         opened.callback(_keep_logs, run)
         run.write("config.yaml", OmegaConf.to_yaml(config, resolve=True))
         run.read_files(_data_read(declaration, config, root))
@@ -372,6 +374,15 @@ def _description(stage: Stage) -> str:
     return "\n\n".join(line for line in lines if line)
 
 
+def _announcement(declaration: StageDeclaration, run: Run, graphs: str) -> str:
+    """One line on a stage that begins: what it does, how long that took the last time, and where its run is shown."""
+    alike = f"tags.stage = '{declaration.name}' and tags.graph = '{graphs}' and attributes.status = 'FINISHED'"
+    before = run.store.client.search_runs([run.store.experiment_id], alike, max_results=1)
+    took = [f"{(one.info.end_time - one.info.start_time) / 60_000:.1f} min the last time." for one in before]
+    address = run_address(run.store.experiment_id, run.run_id)
+    return " ".join(filter(None, [f"{declaration.name}:", declaration.description, *took, address]))
+
+
 def _keep_logs(run: Run) -> None:
     """Let the run have what was logged so far: the files of this process, which Hydra has opened."""
     files = (Path(one.baseFilename) for one in logging.getLogger().handlers if isinstance(one, logging.FileHandler))
@@ -382,7 +393,7 @@ def _keep_logs(run: Run) -> None:
 def _keep_results(run: Run, declaration: StageDeclaration, folder: Path) -> None:
     """Let the run have the figures for DVC, and all files beside its results that the stage has not given it."""
     if declaration.summary is not None:
-        run.log(0, numbers(yaml.safe_load((folder / declaration.summary).read_text())))
+        run.head(numbers(yaml.safe_load((folder / declaration.summary).read_text())))
     kept = run.artifacts()
     for path in declaration.outputs:
         if Path(path).parent == Path(declaration.results) and Path(path).name not in kept:

@@ -8,6 +8,7 @@ The jobs of every launcher inherit the parent by an environment variable, and le
 """
 
 import atexit
+import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow.errors import RLFlowError
 from tracking.provenance import source_tags
-from tracking.run import Run, open_run, spelled
+from tracking.run import HEADLINE_TAG, Run, open_run, spelled
 from tracking.store import SWEPT_TAG, Store, open_store
 
 PARENT_VARIABLE = "RLFLOW_PARENT_RUN"
@@ -103,14 +104,15 @@ class SweepParent(Callback):
 
 
 def _tell_of_jobs(parent: Run, swept: list[str]) -> None:
-    """Describe the sweep by a table of its jobs, in MLflow and on the terminal: values, and figures without a graph."""
+    """Describe the sweep by a table of its jobs, in MLflow and on the terminal: their values, and their headlines."""
     of_parent = f"tags.mlflow.parentRunId = '{parent.run_id}'"
     jobs = parent.store.client.search_runs([parent.store.experiment_id], of_parent, order_by=["attributes.run_name"])
-    figures = sorted({name for job in jobs for name in job.data.metrics if "/" not in name})
+    headlines = [json.loads(job.data.tags.get(HEADLINE_TAG, "{}")) for job in jobs]
+    figures = list(dict.fromkeys(name for headline in headlines for name in headline))
     rows = [[*swept, *figures], ["---"] * len(swept) + ["--:"] * len(figures)]
-    for job in jobs:
-        measured = [f"{job.data.metrics[name]:.4g}" if name in job.data.metrics else "" for name in figures]
-        rows.append([job.data.params.get(spelled(key), "") for key in swept] + measured)
+    for job, headline in zip(jobs, headlines, strict=True):
+        told_figures = [f"{headline[name]:.4g}" if name in headline else "" for name in figures]
+        rows.append([job.data.params.get(spelled(key), "") for key in swept] + told_figures)
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     parent.describe(table)
     told.info("%s: %d jobs\n%s", parent.name, len(jobs), table)

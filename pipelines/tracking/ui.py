@@ -11,13 +11,16 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tracking.store import Store, open_store
+from tracking.store import SWEPT_TAG, Store, open_store
 
 COLUMNS = {
     "params": ("graph", "method", "seed"),
-    "metrics": ("saved_percent", "speedup", "real_percent", "best_percent"),
+    "metrics": ("saved_percent", "speedup", "real_percent"),
 }
 _VIEW = "rlflow"
+_MOST_SWEEPS = 20  # a tag of an experiment has room for a hundred
+PORT = 5000
+"""Where the user interface listens, unless it is told another port."""
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +28,7 @@ log = logging.getLogger(__name__)
 def main(arguments: Sequence[str]) -> None:
     """Log the address of the runs, then become `mlflow ui`."""
     parser = argparse.ArgumentParser(prog="make ui", description=__doc__)
-    parser.add_argument("--port", type=int, default=5000)
+    parser.add_argument("--port", type=int, default=PORT)
     port = parser.parse_args(arguments).port
     store = open_store()
     show_columns(store)
@@ -36,16 +39,26 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def show_columns(store: Store) -> None:
-    """Leave the view in both experiments."""
+    """Leave the view in both experiments: these columns, and the jobs of sweeps below them."""
     columns = [f"{kind}.`{name}`" for kind, names in COLUMNS.items() for name in names]
     for experiment in (store.experiment_id, store.aside_id):
-        tag = f"mlflow.sharedViewState.{_VIEW}"
-        store.client.set_experiment_tag(experiment, tag, json.dumps({"selectedColumns": columns}))
+        sweeps = store.client.search_runs([experiment], f"tags.{SWEPT_TAG} != ''", max_results=_MOST_SWEEPS)
+        view = {"selectedColumns": columns, "runsExpanded": {sweep.info.run_id: True for sweep in sweeps}}
+        store.client.set_experiment_tag(experiment, f"mlflow.sharedViewState.{_VIEW}", json.dumps(view))
 
 
-def runs_address(experiment_id: str, port: int) -> str:
+def runs_address(experiment_id: str, port: int = PORT) -> str:
     """The address of the page of the runs; MLflow's front page shows traces of language models instead."""
-    return f"http://127.0.0.1:{port}/#/experiments/{experiment_id}/runs?viewStateShareKey={_VIEW}"
+    return f"{_experiment(experiment_id, port)}?viewStateShareKey={_VIEW}&workflowType=machine_learning"
+
+
+def run_address(experiment_id: str, run_id: str, port: int = PORT) -> str:
+    """The address of the page of a run."""
+    return f"{_experiment(experiment_id, port)}/{run_id}"
+
+
+def _experiment(experiment_id: str, port: int) -> str:
+    return f"http://127.0.0.1:{port}/#/experiments/{experiment_id}/runs"
 
 
 if __name__ == "__main__":
