@@ -9,7 +9,7 @@ Where methods compete, each has a row of figures, which is a run of its own: `ro
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracking.run import flatten, numbers
+from tracking.run import numbers
 
 FEW = 12
 """As many figures, or fewer, are a headline as they are."""
@@ -35,8 +35,10 @@ def headline(figures: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[s
 
     If there are many, those that have a baseline beside them, and seconds, of the upper two levels.
     """
-    settings = {key.rpartition(".")[2] for key in flatten(constants)}
-    found = {name: value for name, value in numbers(figures).items() if name.rpartition("/")[2] not in settings}
+    settings = [(name.rpartition("/")[2], value) for name, value in numbers(constants).items()]
+    found = {
+        name: value for name, value in numbers(figures).items() if (name.rpartition("/")[2], value) not in settings
+    }
     if len(found) <= FEW:
         return found
     compared = {name.removesuffix("/value"): value for name, value in found.items() if name.endswith("/value")}
@@ -51,3 +53,7 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, float
             if isinstance(row, Mapping) and "improvement_percent" in row:
                 told = numbers(row)
                 yield graph, method, {name: told[key] for key, name in _ROW.items() if key in told}
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
