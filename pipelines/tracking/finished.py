@@ -28,7 +28,7 @@ told = logging.getLogger("told")
 
 @dataclass(frozen=True)
 class Finished:
-    """What was done, by a fingerprint of all that it depends on; its run, and the figure that it returned."""
+    """Work that is done, by a fingerprint of all that it depends on; its run, and the figure that it returned."""
 
     fingerprint: str
     run_id: str

@@ -11,14 +11,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tracking.store import SWEPT_TAG, Store, open_store
+from tracking.store import Store, open_store
 
 COLUMNS = {
     "params": ("graph", "method", "seed"),
     "metrics": ("saved_percent", "speedup", "real_percent"),
 }
 _VIEW = "rlflow"
-_MOST_SWEEPS = 20  # a tag of an experiment has room for a hundred
 PORT = 5000
 """Where the user interface listens, unless it is told another port."""
 
@@ -39,11 +38,9 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def show_columns(store: Store) -> None:
-    """Leave the view in both experiments: these columns, and the jobs of sweeps below them."""
-    columns = [f"{kind}.`{name}`" for kind, names in COLUMNS.items() for name in names]
+    """Leave the view in both experiments."""
+    view = {"selectedColumns": [f"{kind}.`{name}`" for kind, names in COLUMNS.items() for name in names]}
     for experiment in (store.experiment_id, store.aside_id):
-        sweeps = store.client.search_runs([experiment], f"tags.{SWEPT_TAG} != ''", max_results=_MOST_SWEEPS)
-        view = {"selectedColumns": columns, "runsExpanded": {sweep.info.run_id: True for sweep in sweeps}}
         store.client.set_experiment_tag(experiment, f"mlflow.sharedViewState.{_VIEW}", json.dumps(view))
 
 
