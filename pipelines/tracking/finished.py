@@ -20,8 +20,10 @@ from mlflow.exceptions import MlflowException
 
 from rlflow.atomic_file import written_whole
 from tracking.run import spelled
-from tracking.store import Store
+from tracking.store import SWEPT_TAG, Store
 from tracking.sweep import Job, label
+
+_PARENT_TAG = "mlflow.parentRunId"
 
 told = logging.getLogger("told")
 
@@ -56,14 +58,26 @@ def finished(folder: Path, name: str, fingerprint: str, job: Job, store: Store) 
 def _taken_over(run_id: str, job: Job, store: Store) -> bool:
     """Make a run a child of the job's parent, by the name that it has there; False if MLflow has lost the run."""
     try:
-        store.client.set_tag(run_id, "mlflow.parentRunId", job.parent_id)
+        before = store.client.get_run(run_id).data.tags.get(_PARENT_TAG)
+        store.client.set_tag(run_id, _PARENT_TAG, job.parent_id)
         store.move(run_id, store.of(job.parent_id).experiment_id)
         store.client.log_batch(run_id, params=[Param(spelled(key), value) for key, value in job.swept.items()])
         if job.swept:
             store.client.update_run(run_id, name=label(job.swept))
     except MlflowException:
         return False
+    if before is not None:
+        _delete_if_empty(before, store)
     return True
+
+
+def _delete_if_empty(parent_id: str, store: Store) -> None:
+    """Delete the parent of a sweep that has ended and has no job any more, but those that lie aside."""
+    parent = store.client.get_run(parent_id)
+    of_parent = f"tags.`{_PARENT_TAG}` = '{parent_id}'"
+    is_sweep = SWEPT_TAG in parent.data.tags and parent.info.status != "RUNNING"
+    if is_sweep and not store.client.search_runs([parent.info.experiment_id], of_parent, max_results=1):
+        store.client.delete_run(parent_id)
 
 
 def _note(folder: Path, name: str) -> Path:

@@ -190,10 +190,10 @@ class Stage:
     def report(self, figures: dict[str, Any]) -> None:
         """Record in MLflow the headline of nested figures, and of each method's row a run with its own."""
         self.run.head(headline(figures, self.settings))
-        for graph, method, told in rows(figures):
+        for graph, method, row in rows(figures):
             named = {"graph": graph, "method": method, "seed": self.seed}
             with open_child(self.run, f"{graph} {method}", parameters=named) as child:
-                child.head(told)
+                child.head(row)
 
     @contextmanager
     def progress(self, description: str) -> Iterator[OnProgress]:

@@ -3,9 +3,9 @@
 Runs belong to one experiment; those that are smoke, have failed or were killed lie aside, in another one. A checkout
 may be copied or moved with its store: the addresses of files follow.
 
-MLFLOW_TRACKING_URI names a server, which knows where artifacts go (http://host:5000), or a database (postgresql+psycopg://user@host/runs),
-beside which MLFLOW_DEFAULT_ARTIFACT_ROOT names a bucket (s3://bucket/runs) or an artifact server
-(http://host:5000/api/2.0/mlflow-artifacts/artifacts). MLflow's own programs know both variables.
+MLFLOW_TRACKING_URI names a server, which knows where artifacts go (http://host:5000), or a database
+(postgresql+psycopg://user@host/runs), beside which MLFLOW_DEFAULT_ARTIFACT_ROOT names a bucket (s3://bucket/runs) or an
+artifact server (http://host:5000/api/2.0/mlflow-artifacts/artifacts). MLflow's own programs know both variables.
 """
 
 import logging

@@ -28,7 +28,6 @@ from tracking.store import SWEPT_TAG, Store, open_store
 
 PARENT_VARIABLE = "RLFLOW_PARENT_RUN"
 told = logging.getLogger("told")
-_MOST_RUNS = 1000  # the last ones of a stage, among which a sweep that went on is looked for
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,6 @@ class SweepParent(Callback):
         os.environ.pop(PARENT_VARIABLE, None)
         atexit.unregister(self._fail)
         self._open.close()
-        _delete_sweeps_without_jobs(config.hydra.job.name, open_store())
 
     def _fail(self) -> None:
         """Close the parent as failed, since a job has: Hydra ends without a word to callbacks."""
@@ -116,13 +114,3 @@ def _tell_of_jobs(parent: Run, swept: list[str]) -> None:
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     parent.describe(table)
     told.info("%s: %d jobs\n%s", parent.name, len(jobs), table)
-
-
-def _delete_sweeps_without_jobs(stage: str, store: Store) -> None:
-    """Delete the parents that have ended, and whose jobs have all become those of a sweep that went on with them."""
-    runs = store.client.search_runs([store.experiment_id], f"tags.stage = '{stage}'", max_results=_MOST_RUNS)
-    with_jobs = {run.data.tags.get("mlflow.parentRunId") for run in runs}
-    for run in runs:
-        is_empty = SWEPT_TAG in run.data.tags and run.info.run_id not in with_jobs
-        if is_empty and run.info.status != "RUNNING":
-            store.client.delete_run(run.info.run_id)

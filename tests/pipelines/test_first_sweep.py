@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mlflow.entities import Run
 from omegaconf import OmegaConf
 from tracking.composition import compose_configuration
 from tracking.overrides import refuse_ignored
@@ -32,22 +33,24 @@ def test_the_commands_do_what_the_page_says(page: str, repository: Path, tmp_pat
 
     store = open_store(tmp_path)
     runs = store.client.search_runs([store.experiment_id], max_results=1000)
-    by_id = {run.info.run_id: run for run in runs}
-    jobs = [run for run in runs if run.data.tags["stage"] == "all_stages" and run.data.params.get("reward")]
-    jobs = [run for run in jobs if "mlflow.parentRunId" in run.data.tags]
-    wanted = [f"reward={reward} seed={seed}" for reward in ("incremental", "weighted") for seed in (0, 1)]
-    assert sorted(run.info.run_name.split(" seed")[0].split("reward=")[-1] for run in jobs)[-1] == "weighted"
-    assert len(jobs) == len(wanted) + 1
-    assert {"saved_percent", "speedup", "real_percent"} < set(jobs[0].data.metrics)
-    for job in jobs:
-        stages = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == job.info.run_id]
-        assert len(stages) == 6
-        assert {"config.yaml", "metrics.json"} < {
-            file.path for stage in stages for file in store.client.list_artifacts(stage.info.run_id)
-        }
-    parents = {by_id[job.data.tags["mlflow.parentRunId"]].info.run_name for job in jobs}
-    assert "all_stages by seed" in parents, "that of the last command"
+    below = {run.info.run_id: [child for child in runs if parent_of(child) == run.info.run_id] for run in runs}
+    sweeps = {run.info.run_name: below[run.info.run_id] for run in runs if parent_of(run) is None}
+    assert {name: sorted(job.info.run_name for job in jobs) for name, jobs in sweeps.items()} == {
+        "all_stages by reward and seed": ["reward=weighted seed=1"],
+        "all_stages by reward": ["reward=terminal", "reward=weighted"],
+        "all_stages by seed": ["seed=0", "seed=1"],
+    }, "a job belongs to the sweep that asked for it last"
+    for job in (job for jobs in sweeps.values() for job in jobs):
+        assert {"saved_percent", "speedup", "real_percent"} < set(job.data.metrics)
+        stages = [child.info.run_id for child in below[job.info.run_id]]
+        kept = [{file.path for file in store.client.list_artifacts(stage)} for stage in stages]
+        assert len(kept) == 6
+        assert all({"config.yaml", "metrics.json"} < files for files in kept)
     assert not (tmp_path / "data").exists()
+
+
+def parent_of(run: Run) -> str | None:
+    return run.data.tags.get("mlflow.parentRunId")
 
 
 @pytest.mark.parametrize("name", ["rewards", "temperature", "shapes", "graphs"])

@@ -122,6 +122,24 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was(project: Path, command: Ca
     assert (project / "worked.txt").read_text().endswith("3 0 ")
 
 
+@pytest.mark.slow
+def test_a_job_that_fails_costs_the_others_nothing(project: Path, command: Callable) -> None:
+    """The sweep has failed and stays, as its other jobs do; the job lies aside."""
+    fails = 'if stage.seed == 1:\n        raise ValueError("in the middle")\n    stage.output'
+    (project / "pipelines/first.py").write_text(KILLED_ONCE.replace("stage.output", fails, 1))
+    failed = command("python", "pipelines/first.py", "--multirun", "seed=0,1,2", cwd=project, check=False)
+    assert failed.returncode == 1
+    assert "in the middle" in failed.stderr
+    store = open_store(project)
+    found = store.client.search_runs([store.experiment_id])
+    assert {run.info.run_name: run.info.status for run in found} == {
+        "first by seed": "FAILED",
+        "seed=0": "FINISHED",
+        "seed=2": "FINISHED",
+    }
+    assert [run.info.run_name for run in store.client.search_runs([store.aside_id])] == ["seed=1"]
+
+
 RETURNS_A_FIGURE = """
 from tracking.stage import Stage, pipeline_stage
 
