@@ -87,7 +87,7 @@ lint: setup ## format, lint, types, import contracts
 	lint-imports --no-cache
 
 debug: setup ## all stages on a tiny graph in one process, without DVC; DEBUG='graph=file model=my.onnx' for settings of yours
-	OMP_NUM_THREADS=1 python pipelines/debug.py $(DEBUG)
+	OMP_NUM_THREADS=1 python pipelines/all_stages.py experiment=smoke $(DEBUG)
 
 smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
 	dvc exp run --temp --force --name smoke -S experiment=smoke

@@ -24,8 +24,9 @@ from omegaconf import DictConfig, OmegaConf
 from rlflow.errors import InputError
 from tracking.composition import completed, graph_names
 from tracking.declaration import StageDeclaration, read_declarations
+from tracking.sweep import asked_for
 
-_OF_EVERY_STAGE = ("seed", "worker", "workers", "processes", "model")
+_OF_EVERY_STAGE = ("seed", "worker", "workers", "processes", "model", "aside", "hydra")
 _NAMING = ("kind", "path", "sha256")
 """The settings of a graph that tell which one it is."""
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]*)\}")
@@ -44,16 +45,20 @@ class RefuseOverrides(Callback):
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Refuse overrides of all jobs, and settings that a search over them would draw."""
-        drawn = OmegaConf.select(config, "hydra.sweeper.params") or {}
-        overrides = [*config.hydra.overrides.task, *(f"{name}=drawn" for name in drawn)]
+        overrides = asked_for(config)
         folders = [Path(source.path) for source in config.hydra.runtime.config_sources if source.schema == "file"]
         try:
             refuse_ignored(config.hydra.job.name, overrides, config, folders, Path.cwd())
-            if config.hydra.job.name in read_declarations(Path.cwd()):
+            if _is_of_the_experiment(config.hydra.job):
                 for job in _jobs(config, overrides):
                     completed(job)
         except InputError as error:
             sys.exit(str(error))
+
+
+def _is_of_the_experiment(job: DictConfig) -> bool:
+    """Return True for a stage, and for a program that works by the experiment's settings."""
+    return job.name in read_declarations(Path.cwd()) or job.get("config_name") == "config"
 
 
 def refuse_ignored(

@@ -61,7 +61,14 @@ def bars_of(console: Console, clock: Callable[[], float] = time.monotonic) -> Pr
     rich forgets steps after half a minute by default; a step of a training may take longer.
     """
     columns = (*Progress.get_default_columns(), TextColumn("left"))
-    return Progress(*columns, console=console, transient=True, speed_estimate_period=_LONGEST_STEP_S, get_time=clock)
+    return Progress(
+        *columns,
+        console=console,
+        transient=True,
+        speed_estimate_period=_LONGEST_STEP_S,
+        get_time=clock,
+        disable=not console.is_terminal,  # else each bar would leave an empty line in a log
+    )
 
 
 @contextmanager

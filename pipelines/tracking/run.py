@@ -9,6 +9,7 @@ Beside what is logged, a run without a parent tells what it takes of the machine
 disk, network. `MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false` and `MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL` are MLflow's.
 """
 
+import json
 import math
 import re
 import time
@@ -23,8 +24,9 @@ from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
 from tracking.data_set import data_sets
 from tracking.provenance import process_tag
-from tracking.store import PROCESS_TAG, Store
+from tracking.store import PROCESS_TAG, Store, put_aside
 
+HEADLINE_TAG = "rlflow.headline"
 FLUSH_SIZE = 500  # metrics of one request; the store takes 1,000
 FLUSH_INTERVAL_S = 5.0
 
@@ -36,6 +38,7 @@ class Run:
         self.store, self.run_id, self.name = store, run_id, name
         self._buffer: list[Metric] = []
         self._flushed_at = time.monotonic()
+        self._headline: dict[str, float] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process that is given the run logs to it through a client of its own."""
@@ -44,9 +47,15 @@ class Run:
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record `metrics` at `step`; a name that MLflow refuses is spelled with underscores."""
         now = int(time.time() * 1000)
-        self._buffer += [Metric(_metric_name(name), float(value), now, step) for name, value in metrics.items()]
+        self._buffer += [Metric(spelled(name), float(value), now, step) for name, value in metrics.items()]
         if len(self._buffer) >= FLUSH_SIZE or time.monotonic() - self._flushed_at > FLUSH_INTERVAL_S:
             self.flush()
+
+    def head(self, figures: Mapping[str, float]) -> None:
+        """Record figures that have no steps as the run's headline, which a table of runs shows beside others."""
+        self.log(0, figures)
+        self._headline |= {spelled(name): value for name, value in figures.items()}
+        self.store.client.set_tag(self.run_id, HEADLINE_TAG, json.dumps(self._headline))
 
     def artifact(self, path: Path) -> None:
         """Copy a file, or a folder's content, to the run."""
@@ -54,6 +63,14 @@ class Run:
             self.store.client.log_artifacts(self.run_id, str(path), path.name)
         else:
             self.store.client.log_artifact(self.run_id, str(path))
+
+    def write(self, name: str, text: str) -> None:
+        """Give the run a file of that name with this text."""
+        self.store.client.log_text(self.run_id, text, name)
+
+    def artifacts(self) -> set[str]:
+        """The names of the files and folders that the run has."""
+        return {file.path for file in self.store.client.list_artifacts(self.run_id)}
 
     def read_files(self, files: Mapping[str, Path]) -> None:
         """Tell MLflow which files and folders the run has read, and what they are called: it shows them as inputs."""
@@ -90,7 +107,7 @@ def open_run(
     run = Run(store, created.info.run_id, name)
     status = "FAILED"
     try:
-        entries = [Param(key, str(value)) for key, value in flatten(parameters).items()]
+        entries = [Param(spelled(key), str(value)) for key, value in flatten(parameters).items()]
         store.client.log_batch(run.run_id, params=entries)
         with _watched(run, is_child=parent_id is not None):
             yield run
@@ -101,6 +118,8 @@ def open_run(
     finally:
         run.flush()
         store.client.set_terminated(run.run_id, status=status)
+        if status != "FINISHED":
+            put_aside(store, run.run_id, tags)
 
 
 @contextmanager
@@ -146,5 +165,6 @@ def numbers(nested: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _metric_name(name: str) -> str:
-    return re.sub(r"[^\w\-. :/]", "_", name)
+def spelled(name: str) -> str:
+    """The name of a metric or a parameter as MLflow takes it: `%` is a word, what it refuses else an underscore."""
+    return re.sub(r"[^\w\-. :/]", "_", name.replace("%", "percent"))

@@ -57,6 +57,7 @@ TYPES: Mapping[str, Any] = {
     "worker": int,
     "workers": int,
     "processes": int,
+    "aside": bool,
     "temperature": float,
     "model": str,
     "pretrained": Literal["shipped", None],

@@ -34,13 +34,14 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import hydra
+import yaml
 from filelock import AcquireReturnProxy, FileLock, Timeout
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
@@ -53,18 +54,21 @@ from tracking.code import digest_of
 from tracking.composition import completed, graph_names
 from tracking.data_set import named_content
 from tracking.declaration import StageDeclaration, read_declaration
+from tracking.finished import Finished, finish, finished
+from tracking.headline import headline, rows
 from tracking.processes import process_pool
 from tracking.progress import Advance, Told, shown_progress, tell, told_progress
 from tracking.provenance import source_tags
-from tracking.run import Run, numbers, open_run
+from tracking.run import Run, flatten, numbers, open_child, open_run
 from tracking.settings import Settings, settings_of
 from tracking.share import Share
 from tracking.stopwatch import Stopwatch
 from tracking.store import main_root, open_store
-from tracking.sweep import PARENT_VARIABLE
+from tracking.sweep import Job, label, place_of, swept_job
+from tracking.ui import run_address
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
+log, told = logging.getLogger(__name__), logging.getLogger("told")
 
 
 @dataclass(frozen=True)
@@ -184,8 +188,12 @@ class Stage:
         self.run.log(step, {f"{self.graph}/{name}": value for name, value in figures.items()})
 
     def report(self, figures: dict[str, Any]) -> None:
-        """Record in MLflow all numbers among nested figures."""
-        self.run.log(0, numbers(figures))
+        """Record in MLflow the headline of nested figures, and of each method's row a run with its own."""
+        self.run.head(headline(figures, self.settings))
+        for graph, method, row in rows(figures):
+            named = {"graph": graph, "method": method, "seed": self.seed}
+            with open_child(self.run, f"{graph} {method}", parameters=named) as child:
+                child.head(row)
 
     @contextmanager
     def progress(self, description: str) -> Iterator[OnProgress]:
@@ -249,6 +257,7 @@ def _program(function: Function, work: Work) -> Callable[[], None]:
             root=root,
             output_root=output_root,
             overrides=overrides,
+            job=swept_job(overrides, open_store()) if sweeping else None,
             work=work,
             processes=processes,
         )
@@ -265,6 +274,7 @@ def run_stage(
     root: Path,
     output_root: Path,
     overrides: list[str],
+    job: Job | None = None,
     work: Work = _undivided,
     processes: int = 1,
 ) -> float | None:
@@ -272,8 +282,9 @@ def run_stage(
 
     Returns what the function returns.
 
-    script: the file of the function. processes: graphs that it may work on at a time. A worker among several runs
-    `work` instead, of which the checkpoint alone is left.
+    script: the file of the function. job: what the stage is a part of; what is done in that place is not done again.
+    processes: graphs that it may work on at a time. A worker among several runs `work` instead, of which the checkpoint
+    alone is left.
     """
     share = Share(config.get("worker", 0), config.get("workers", 1))
     declaration = read_declaration(function.__name__, root)
@@ -293,14 +304,22 @@ def run_stage(
         "mlflow.source.name": f"pipelines/{function.__name__}.py",
         **source_tags(root, overrides),
     }
+    store = place_of(open_store(), job, config.get("aside", False))
     name = f"{declaration.name}/{'+'.join(graphs)}/{config.seed}"
-    parent = os.environ.get(PARENT_VARIABLE)
-    with (
-        _alone(checkpoint, share),
-        open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run,
-    ):
+    swept, parent_id = ({}, None) if job is None else (job.swept, job.parent_id)
+    with ExitStack() as opened:
+        opened.enter_context(_alone(checkpoint, share))
+        if job is not None and (done := finished(output_root, declaration.name, run_of, job, store)) is not None:
+            return done.figure
+        parameters = {"graph": " ".join(graphs), **swept, **flatten(settings)}
+        run = opened.enter_context(
+            open_run(store, label(swept) or name, parameters=parameters, tags=tags, parent_id=parent_id)
+        )
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(parents=True)
+        told.info("%s", _announcement(declaration, run, tags["graph"]))
+        opened.callback(_keep_logs, run)
+        run.write("config.yaml", OmegaConf.to_yaml(config, resolve=True))
         run.read_files(_data_read(declaration, config, root))
         stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run, processes)
         if share.workers > 1:
@@ -310,6 +329,9 @@ def run_stage(
         figure = function(stage)
         run.describe(_description(stage))
         _publish(declaration, staging, output_root)
+        _keep_results(run, declaration, output_root)
+        if job is not None:
+            finish(output_root, declaration.name, Finished(run_of, run.run_id, figure))
         shutil.rmtree(checkpoint)
     return figure
 
@@ -350,6 +372,32 @@ def _description(stage: Stage) -> str:
     if (summary := stage.declaration.summary) is not None:
         lines.append((stage.staging / summary).read_text().strip().replace("\n", "; "))
     return "\n\n".join(line for line in lines if line)
+
+
+def _announcement(declaration: StageDeclaration, run: Run, graphs: str) -> str:
+    """One line on a stage that begins: what it does, how long that took the last time, and where its run is shown."""
+    alike = f"tags.stage = '{declaration.name}' and tags.graph = '{graphs}' and attributes.status = 'FINISHED'"
+    before = run.store.client.search_runs([run.store.experiment_id], alike, max_results=1)
+    took = [f"{(one.info.end_time - one.info.start_time) / 60_000:.1f} min the last time." for one in before]
+    address = run_address(run.store.experiment_id, run.run_id)
+    return " ".join(filter(None, [f"{declaration.name}:", declaration.description, *took, address]))
+
+
+def _keep_logs(run: Run) -> None:
+    """Let the run have what was logged so far: the files of this process, which Hydra has opened."""
+    files = (Path(one.baseFilename) for one in logging.getLogger().handlers if isinstance(one, logging.FileHandler))
+    for file in files:
+        run.artifact(file)
+
+
+def _keep_results(run: Run, declaration: StageDeclaration, folder: Path) -> None:
+    """Let the run have the figures for DVC, and all files beside its results that the stage has not given it."""
+    if declaration.summary is not None:
+        run.head(numbers(yaml.safe_load((folder / declaration.summary).read_text())))
+    kept = run.artifacts()
+    for path in declaration.outputs:
+        if Path(path).parent == Path(declaration.results) and Path(path).name not in kept:
+            run.artifact(folder / path)
 
 
 def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) -> None:

@@ -19,7 +19,7 @@ from rlflow.errors import InputError
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "learn": ("torch", "stable_baselines3", "sb3_contrib", "gymnasium", "safetensors", "cma"),
-    "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock", "jinja2", "yaml"),
+    "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock", "jinja2", "sqlalchemy", "yaml"),
     "plots": ("matplotlib",),
     "frameworks": ("onnx2torch",),
     "xla": ("jax", "jaxlib"),

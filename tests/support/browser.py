@@ -16,6 +16,7 @@ import vl_convert
 from mlflow import MlflowClient
 from playwright.sync_api import Page, sync_playwright
 from tracking.store import open_store
+from tracking.ui import runs_address, show_columns
 
 from support.repository import REPOSITORY
 from support.servers import free_port, wait_until_healthy
@@ -58,8 +59,8 @@ def user_interface(database: str) -> Iterator[str]:
 
 
 def runs_table(page: Page, address: str, experiment: str, name: str) -> None:
-    """Show the table of an experiment's runs, one of which has that name."""
-    page.goto(f"{address}/#/experiments/{experiment}/runs")
+    """Show the table of an experiment's runs as `make ui` does, one of which has that name."""
+    page.goto(f"{address}/#/{runs_address(experiment).partition('/#/')[2]}")
     page.get_by_text(name).first.wait_for()
 
 
@@ -96,6 +97,7 @@ def main() -> None:
     images = REPOSITORY / "docs/images"
     images.mkdir(exist_ok=True)
     store = open_store()
+    show_columns(store)
     experiment, client = store.experiment_id, MlflowClient(store.uri)
     runs = client.search_runs([experiment], max_results=500)
     children: dict[str, list[str]] = {}

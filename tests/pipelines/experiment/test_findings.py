@@ -31,10 +31,11 @@ def test_five_lines_with_the_stored_figures(documents: dict[str, Any], tmp_path:
     documents["evaluate"]["tiny"] = documents["evaluate"]["bert"]
     rules, dream, policy, cost, time = findings(written(documents, tmp_path))
     assert str(documents["generate_rules"]["library"]["rules"]) in rules
-    assert "0.9 (copy: 0.5) on bert" in dream
+    assert "0.90, more than that of copy (0.50), on bert" in dream
     assert policy.startswith("Policy: alone it saves ")
-    assert "10.00 % (greedy: 8.00 %, backtracking: 9.00 %) on bert" in cost
-    assert "1.13 [1.11, 1.14] times as fast (delivered) on bert" in time
+    assert "10.00 %, more than the best search (greedy: 8.00 %, backtracking: 9.00 %), on bert" in cost
+    assert cost.endswith("Of 2 graphs it wins 2, ties 0 and loses 0.")
+    assert "1.13 [1.11, 1.14] times as fast (faster; delivered) on bert" in time
     assert "noise" not in time
 
 
@@ -42,7 +43,9 @@ def test_match_tokens_are_told_by_what_v_explains(documents: dict[str, Any], tmp
     documents["evaluate"]["tiny"] = documents["evaluate"]["bert"]
     del documents["fit_world_model"]["bert"]
     lines = findings(written(documents, tmp_path))
-    assert lines[1] == "Dream: V tells what a match saves with an R² of 0.90 (its rule's mean: 0.50) on tiny."
+    assert (
+        lines[1] == "Dream: V tells what a match saves with an R² of 0.90, more than its rule's mean (0.50), on tiny."
+    )
 
 
 def test_what_is_within_noise_is_called_so(documents: dict[str, Any], tmp_path: Path):
@@ -53,7 +56,9 @@ def test_what_is_within_noise_is_called_so(documents: dict[str, Any], tmp_path: 
     }
     del documents["evaluate"]["tiny"]
     (told,) = findings(written(documents, tmp_path))[4:]
-    assert told.endswith("1.05 [0.99, 1.09] times as fast (noise; delivered: the original) on bert.")
+    assert told.endswith(
+        "1.05 [0.99, 1.09] times as fast (no difference beyond noise; delivered: the original) on bert."
+    )
 
 
 def test_a_model_that_is_slower_is_not_called_noise(documents: dict[str, Any], tmp_path: Path):
@@ -64,8 +69,34 @@ def test_a_model_that_is_slower_is_not_called_noise(documents: dict[str, Any], t
     }
     documents["evaluate"]["tiny"] = examples.documents()["evaluate"]["bert"]
     time = findings(written(documents, tmp_path))[4]
-    assert "0.90 [0.88, 0.91] times as fast (delivered: the original) on bert" in time
-    assert "1.13 [1.11, 1.14] times as fast (delivered) on tiny" in time, "each graph's own"
+    assert "0.90 [0.88, 0.91] times as fast (slower; delivered: the original) on bert" in time
+    assert "1.13 [1.11, 1.14] times as fast (faster; delivered) on tiny" in time, "each graph's own"
+
+
+@pytest.mark.parametrize(
+    ("saved", "told", "score"),
+    [
+        (9.0, "9.00 %, as much as the best search", "it wins 1, ties 1 and loses 0."),
+        (9.004, "9.00 %, as much as the best search", "it wins 1, ties 1 and loses 0."),  # by the digits that are shown
+        (7.5, "7.50 %, less than the best search", "it wins 1, ties 0 and loses 1."),
+    ],
+)
+def test_a_tie_and_a_loss_are_called_so(documents: dict[str, Any], tmp_path: Path, saved: float, told: str, score: str):
+    """Whatever is found; the other graph is won."""
+    documents["evaluate"]["tiny"] = examples.documents()["evaluate"]["bert"]
+    documents["evaluate"]["bert"]["rlflow"]["improvement_percent"] = saved
+    cost = findings(written(documents, tmp_path))[3]
+    assert f"{told} (greedy: 8.00 %, backtracking: 9.00 %), on bert" in cost
+    assert cost.endswith(score)
+
+
+def test_one_graph_has_no_score_and_a_worse_model_is_not_praised(documents: dict[str, Any], tmp_path: Path):
+    del documents["evaluate"]["tiny"]
+    del documents["fit_world_model"]["bert"]
+    documents["fit_world_model"]["tiny"]["saving_r2"] |= {"value": 0.38, "baseline": 0.82}
+    lines = findings(written(documents, tmp_path))
+    assert "0.38, less than its rule's mean (0.82), on tiny" in lines[1]
+    assert "wins" not in lines[3]
 
 
 def test_results_that_are_missing_are_named(documents: dict[str, Any], tmp_path: Path):

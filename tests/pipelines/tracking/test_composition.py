@@ -104,7 +104,7 @@ def test_killed_repro_goes_on(repro: Callable, dvc_project: Path, command: Calla
     assert killed.returncode != 0
     assert repro() == ["second"]
     assert (dvc_project / "data/second.txt").read_text() == "1.0 from 2"
-    runs = open_store(dvc_project).client.search_runs(["1"], "attributes.run_name = 'second/small/0'")
+    runs = open_store(dvc_project).client.search_runs(["1", "2"], "attributes.run_name = 'second/small/0'")
     assert sorted(run.info.status for run in runs) == ["FINISHED", "KILLED"]
 
 

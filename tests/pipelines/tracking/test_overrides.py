@@ -153,7 +153,9 @@ def test_a_model_is_looked_for_where_a_sweep_names_it(config: DictConfig, root: 
 def test_what_a_search_would_draw_is_refused(config: DictConfig):
     """The settings of a sweeper are on no command line."""
     config.hydra.sweeper.params = {"temperature": "interval(0.5, 1.5)"}
-    with pytest.raises(SystemExit, match=r"^second ignores temperature=drawn: temperature is read by first"):
+    with pytest.raises(
+        SystemExit, match=r"^second ignores temperature=interval\(0\.5, 1\.5\): temperature is read by first"
+    ):
         RefuseOverrides().on_multirun_start(config)
     config.hydra.job.name = "first"
     RefuseOverrides().on_multirun_start(config)

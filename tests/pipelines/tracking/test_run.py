@@ -40,10 +40,10 @@ def test_run_tells_stage_parameters_and_tags(store):
 
 
 @pytest.mark.parametrize(("error", "status"), [(ValueError, "FAILED"), (KeyboardInterrupt, "KILLED")])
-def test_error_ends_the_run_and_keeps_its_metrics(store, error, status):
+def test_error_ends_the_run_which_lies_aside_with_its_metrics(store, error, status):
     with pytest.raises(error, match="in the middle"):
         _log_then_raise(store, error("in the middle"))
-    (stored,) = store.client.search_runs([store.experiment_id])
+    (stored,) = store.client.search_runs([store.aside_id])
     assert stored.info.status == status
     assert stored.data.metrics == {"loss": 1.0}
 

@@ -1,5 +1,7 @@
 import json
+import logging
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +15,7 @@ from support.stages import CONFIG, failed_at_the_first, worked_by_process
 from tracking.factories import cost_model_of, each_priced_graph
 from tracking.share import Share
 from tracking.stage import Stage
-from tracking.store import open_store
+from tracking.store import Store, open_store
 
 from rlflow.cost.measured import empty_price_list
 from rlflow.errors import InputError, RLFlowError
@@ -22,7 +24,7 @@ from rlflow.errors import InputError, RLFlowError
 def test_outputs_appear_together_and_the_run_tells_them(start, project: Path, store_root: Path):
     def first(stage: Stage) -> None:
         stage.output("data/first").mkdir()
-        figures = {"size": stage.settings["first"]["size"], "seed": stage.seed, "graph": stage.graph}
+        figures = {"size": stage.settings["first"]["size"], "twice": 6, "seed": stage.seed, "graph": stage.graph}
         stage.metrics.write_text(json.dumps(figures))
         stage.report(figures)
         assert not (project / "data").exists()
@@ -31,13 +33,15 @@ def test_outputs_appear_together_and_the_run_tells_them(start, project: Path, st
     assert (project / "data/first").is_dir()
     assert json.loads((project / "data/results/first/metrics.json").read_text()) == {
         "size": 3,
+        "twice": 6,
         "seed": 7,
         "graph": "small",
     }
     assert not list((store_root / ".checkpoints/first").iterdir())
     (run,) = open_store(store_root).client.search_runs(["1"])
     assert run.info.run_name == "first/small/7"
-    assert run.data.metrics["size"] == 3
+    assert run.data.metrics == {"twice": 6.0}, "size and seed are parameters"
+    assert run.data.params | {"seed": "7", "graph": "small", "first.size": "3"} == run.data.params
 
 
 def test_a_summary_that_is_not_declared_is_refused(start):
@@ -248,7 +252,7 @@ def test_a_process_that_fails_fails_the_stage(start, project: Path, store_root: 
     assert "first failed on small: at the very beginning" in caplog.messages
     assert len(list((store_root / ".checkpoints").rglob("graphs/large/done.txt"))) == 1
     assert not (project / "data").exists()
-    (run,) = open_store(store_root).client.search_runs(["1"])
+    (run,) = open_store(store_root).client.search_runs(["2"])
     assert run.info.status == "FAILED"
 
 
@@ -285,10 +289,10 @@ def test_a_sweep_gives_children_and_leaves_the_outputs_alone(project: Path, comm
     assert {path.read_text() for path in written} == {"MainProcess" if launcher == "basic" else "LokyProcess"}
 
     client = open_store(project).client
-    (parent,) = client.search_runs(["1"], "attributes.run_name = 'first/small+large/sweep'")
+    (parent,) = client.search_runs(["1"], "attributes.run_name = 'first by seed'")
     children = client.search_runs(["1"], f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
     assert sorted(run.data.params["seed"] for run in children) == ["0", "1"]
-    assert sorted(run.info.run_name for run in children) == ["first/small+large/0", "first/small+large/1"]
+    assert sorted(run.info.run_name for run in children) == ["seed=0", "seed=1"]
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
 
 
@@ -350,3 +354,53 @@ def test_the_run_says_what_it_read_what_it_did_and_what_the_machine_did(
     start(second)
     digests = {run.inputs.dataset_inputs[0].dataset.digest for run in open_store(store_root).client.search_runs(["1"])}
     assert len(digests) == 2, "a digest tells other content"
+
+
+def test_the_run_has_settings_results_and_log_as_files(
+    start, project: Path, store_root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The log of a stage that fails, too: there it matters most."""
+    log = tmp_path_factory.mktemp("log") / "first.log"
+    handler = logging.FileHandler(log)
+    logging.getLogger().addHandler(handler)
+
+    def first(stage: Stage) -> None:
+        logging.getLogger("first").warning("in the middle")
+        if stage.settings["first"]["size"] == 4:
+            raise RLFlowError("too large")
+        stage.output("data/first").mkdir()
+        stage.metrics.write_text('{"size": 3}')
+
+    try:
+        start(first)
+        with pytest.raises(RLFlowError, match="too large"):
+            start(first, OmegaConf.merge(CONFIG, {"first": {"size": 4}}))
+    finally:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
+    store = open_store(store_root)
+    (good,), (failed,) = (store.client.search_runs([one]) for one in (store.experiment_id, store.aside_id))
+    kept = {run: files_of(store, run.info.run_id) for run in (good, failed)}
+    assert json.loads(kept[good]["metrics.json"]) == {"size": 3}
+    assert [OmegaConf.create(kept[run]["config.yaml"]).first.size for run in kept] == [3, 4]
+    assert all("in the middle" in kept[run]["first.log"] for run in kept)
+    assert "metrics.json" not in kept[failed]
+
+
+def files_of(store: Store, run_id: str) -> dict[str, str]:
+    folder = Path(store.client.download_artifacts(run_id, ""))
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_one_line_tells_what_begins_how_long_it_took_and_where_its_run_is(
+    start, project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def second(stage: Stage) -> None:
+        stage.output("data/second.txt").write_text("")
+
+    for _ in range(2):
+        with caplog.at_level(logging.INFO, logger="told"):
+            start(second)
+    first, again = (record.message for record in caplog.records if record.name == "told")
+    assert re.fullmatch(r"second: http://127\.0\.0\.1:5000/#/experiments/1/runs/[0-9a-f]{32}", first)
+    assert re.fullmatch(r"second: \d+\.\d min the last time\. http://\S+", again)
