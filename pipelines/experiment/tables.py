@@ -115,10 +115,11 @@ its noise.
 """
 
 
-def learned_table(metrics: Metrics, together: Mapping[str, Any], evaluations: int) -> str:
+def learned_table(metrics: Metrics, together: Mapping[str, Any], evaluations: int, taught: str) -> str:
     """A Markdown table of what every method has saved after so many evaluations past greedy search's.
 
-    `metrics` and `together` follow the schemas `learned` and `learned_summary`.
+    `metrics` and `together` follow the schemas `learned` and `learned_summary`; `taught` says what policies had lessons
+    of.
     """
     compared, name = methods_of(metrics), f"improvement_percent_{evaluations}"
     rows = []
@@ -128,14 +129,13 @@ def learned_table(metrics: Metrics, together: Mapping[str, Any], evaluations: in
         rows.append([graph, *cells, f"{known['improvement_percent']:.2f} *{known['method']}*"])
     shares = together["gap_closed"][str(evaluations)]
     rows.append(["share of the gap", *(_with_arm(shares[m], "share") if m in shares else "" for m in compared), "1.00"])
-    return markdown_table(["graph", *compared, "best known"], rows) + _LEARNED_LEGEND
+    return markdown_table(["graph", *compared, "best known"], rows) + _LEARNED_LEGEND + f"{taught}\n"
 
 
 _LEARNED_LEGEND = """
 Savings in percent, means over seeds with half of their 95 % intervals. All but the best known are read at the same
 number of evaluations past greedy search's. *Share of the gap*: from greedy search to the best known, mean over the
-graphs that have one; of a method without a figure on some of them, over the others. The policy of `rlflow` has had no
-lesson of the graph's family, that of `depth_transfer` has had some, on few layers.
+graphs that have one; of a method without a figure on some of them, over the others.
 """
 
 

@@ -46,8 +46,13 @@ NAMED = {
         {"Constant", "ConstantOfShape"},
         "nodes that hold numbers, which are stored in float64 there",
     ),
+    "onnx_io/dequantised.py": (
+        {"QuantizeLinear", "DequantizeLinear"},
+        "the pair that says which numbers of 8 bits stand for floats",
+    ),
     "onnx_io/exporter.py": ({"Identity", "ConstantOfShape"}, "nodes that it adds: aliases, and numbers repeated"),
     "onnx_io/importer.py": ({"Constant", "ConstantOfShape", "Shape"}, "nodes that become weights on the way in"),
+    "onnx_io/reads.py": ({"Slice", "Gather", "Squeeze", "Constant"}, "nodes that it adds: an index, as numpy reads it"),
     "onnx_io/shapes/inference.py": ({"Loop"}, "control flow, whose types are those of its body"),
     "onnx_io/subgraphs.py": (
         {"If", "Loop", "Scan", "SequenceMap", "Constant", "Identity"},

@@ -64,6 +64,11 @@ FIRST = ((GREEDY,), (REPLAYED_FROM,))
 """The methods of units that need no other's result."""
 CHOSEN = RUNNING | {"graphs", "seeds", "results"}
 """Settings that say which searches the study has, on which none of their rows depends."""
+LEFT_OUT = (
+    "The policy of `rlflow` has had no lesson of the graph's family, that of `depth_transfer` has had some, of few "
+    "layers."
+)
+SHIPPED = "The policy is the one that ships: it has had lessons and practice of these families, on few layers."
 GUIDED = (*TAUGHT, "chains_random")
 """The methods that count their rewrites past greedy search's themselves."""
 
@@ -288,7 +293,8 @@ def _publish(rows: Rows, settings: Any) -> None:
     }
     write_results(results / "metrics.json", Learned, metrics)
     write_results(results / "summary.json", Summary, together)
-    (results / "table.md").write_text(learned_table(metrics, together, max(readings)))
+    taught = SHIPPED if settings["policy"] is None else LEFT_OUT
+    (results / "table.md").write_text(learned_table(metrics, together, max(readings), taught))
     for name, document in drawn.items():
         if document:
             write_results(results / f"{name}.json", TrainingCurves, document)

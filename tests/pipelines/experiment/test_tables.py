@@ -45,11 +45,12 @@ def test_the_table_of_learning_has_means_with_half_of_their_intervals(documents)
     metrics, together = documents["learned"], documents["learned_summary"]
     low, high = metrics["bert"]["rlflow"]["improvement_percent_500_ci95"]
     assert high > low
-    lines = learned_table(metrics, together, 500).splitlines()
+    lines = learned_table(metrics, together, 500, "It has had no lesson.").splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     assert cells[0] == ["graph", "greedy", "rlflow", "best known"]
     assert cells[2] == ["bert", "2.00", f"3.50 ± {(high - low) / 2:.2f}", "4.00 *equality_saturation*"]
     assert cells[3][:2] == ["share of the gap", ""]
     assert cells[3][2].startswith("0.75 ± ")
     metrics["bert"]["rlflow"]["improvement_percent_500_ci95"] = None
-    assert "| 3.50 |" in learned_table(metrics, together, 500)
+    assert lines[-1] == "It has had no lesson."
+    assert "| 3.50 |" in learned_table(metrics, together, 500, "")

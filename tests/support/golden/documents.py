@@ -78,7 +78,7 @@ def _text(file: str, write: Callable[[Any], str]) -> Value:
 def _learned(folder: str) -> Value:
     """Return the digest of the table of a study of learning, at the largest number of rewrites that it reads."""
     metrics, summary = (read_results(RESULTS / folder / f"{name}.json") for name in ("metrics", "summary"))
-    return digest(tables.learned_table(metrics, summary, max(map(int, summary["gap_closed"]))))
+    return digest(tables.learned_table(metrics, summary, max(map(int, summary["gap_closed"])), ""))
 
 
 def _rewards() -> Value:
