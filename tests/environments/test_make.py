@@ -157,7 +157,7 @@ def best_return(env: gymnasium.Env[Any, Any], depth: int = 5) -> float:
 
 
 def test_many_side_by_side_share_memory_and_go_the_same_ways() -> None:
-    envs = make_vec(SUBSTITUTION, 2, model="tiny_merge", max_choices=6)
+    envs = make_vec(SUBSTITUTION, 2, context="forkserver", model="tiny_merge", max_choices=6)
     try:
         assert isinstance(envs, AsyncVectorEnv)
         assert envs.shared_memory
@@ -177,7 +177,7 @@ def test_many_side_by_side_share_memory_and_go_the_same_ways() -> None:
 
 
 def test_graphs_side_by_side_are_handed_over_as_they_are() -> None:
-    envs = make_vec(SUBSTITUTION, 2, model="tiny_merge", observation="graph")
+    envs = make_vec(SUBSTITUTION, 2, context="forkserver", model="tiny_merge", observation="graph")
     try:
         assert not envs.shared_memory
         observation, _ = envs.reset(seed=0)

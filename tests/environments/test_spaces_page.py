@@ -1,6 +1,8 @@
 """docs/spaces.md: what it shows runs, and what it names is there."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import gymnasium
@@ -15,14 +17,15 @@ from rlflow.step_reward import KINDS
 PAGE = (Path(__file__).parents[2] / "docs" / "spaces.md").read_text()
 
 
-def test_every_block_of_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """One after another, as a reader would; the first prints the steps of an episode."""
-    names: dict[str, object] = {}
+def test_every_block_of_code_runs(tmp_path: Path) -> None:
+    """One after another in one program, as a reader would; the first prints the steps of an episode."""
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 3
-    for block in blocks:
-        exec(compile(block, "docs/spaces.md", "exec"), names)
-    assert "Step(rule=" in capsys.readouterr().out
+    program = tmp_path / "page.py"
+    program.write_text("\n".join(blocks))
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Step(rule=" in done.stdout
 
 
 @pytest.mark.parametrize(

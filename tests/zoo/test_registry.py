@@ -131,7 +131,9 @@ def test_description_states_the_defaults(name):
 
 @pytest.mark.parametrize("use", [zoo.build, zoo.describe, zoo.optimum])
 def test_unknown_names_are_refused_with_the_known_ones(use):
-    with pytest.raises(InputError, match=r"there is no model of the zoo 'brt': choose one of bert, conv, .*, vit"):
+    with pytest.raises(
+        InputError, match=r"there is no model of the zoo 'brt': did you mean bert\? choose one of bert, conv, .*, vit"
+    ):
         use("brt")
 
 

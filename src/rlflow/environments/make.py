@@ -62,15 +62,18 @@ def process_env(
     )
 
 
-def make_vec(environment: str, num_envs: int, **settings: Any) -> VectorEnv[Any, Any, Any]:
+def make_vec(
+    environment: str, num_envs: int, *, context: str | None = None, **settings: Any
+) -> VectorEnv[Any, Any, Any]:
     """Make so many environments of one name, each in a process of its own, by Gymnasium's `AsyncVectorEnv`.
 
-    Observations come through shared memory, but where they are graphs, which have no fixed size. `settings` are those
-    of `gymnasium.make`.
+    Observations come through shared memory, but where they are graphs, which have no fixed size. `context` says how
+    processes start, as `multiprocessing` has it; None: as the platform does. Where the caller has threads, a fork may
+    wait for ever: "forkserver" starts them from another process. `settings` are those of `gymnasium.make`.
     """
     with gymnasium.make(environment, **settings) as one:
         shared = not _has_graphs(one.observation_space)
-    vector_kwargs = {"shared_memory": shared}
+    vector_kwargs = {"shared_memory": shared, "context": context}
     return gymnasium.make_vec(environment, num_envs, "async", vector_kwargs=vector_kwargs, **settings)
 
 

@@ -42,8 +42,8 @@ def test_every_method_of_the_published_evaluation_has_a_row(repository: Path):
     evaluation = read_results(repository / "data/results/evaluate/metrics.json")
     found = {(graph, method): told for graph, method, told in rows(evaluation)}
     assert set(found) == {(graph, method) for graph, methods in evaluation.items() for method in methods}
-    row = evaluation["bert"]["rlflow"]
-    told = found["bert", "rlflow"]
+    graph = next(iter(evaluation))
+    row, told = evaluation[graph]["rlflow"], found[graph, "rlflow"]
     assert told["saved_percent"] == row["improvement_percent"]
     assert told["speedup"] == row["latency_ratio_deployed"]
     assert len(told) <= FEW
