@@ -16,8 +16,8 @@ from support.wrong_rule import WRONG
 
 import rlflow
 from rlflow.cli import replay as replay_command
-from rlflow.optimise import api
 from rlflow.rules import library as rule_library
+from rlflow.rules import user_rules
 from rlflow.rules.library import Library
 from rlflow.trajectory import record
 
@@ -29,7 +29,7 @@ def with_the_wrong_rule(monkeypatch):
     shipped = rule_library.load()
     right = [shipped.get(name) for name in ("bias-add-to-sum",)]
     spoiled = Library((*right, WRONG))
-    monkeypatch.setattr(api.rule_library, "load", lambda path=None: spoiled)
+    monkeypatch.setattr(user_rules, "load", lambda path=None: spoiled)
     monkeypatch.setattr(replay_command.rule_library, "load", lambda path=None: spoiled)
     return spoiled
 
