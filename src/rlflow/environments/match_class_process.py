@@ -77,7 +77,7 @@ class MatchClassProcess(ClassProcess):
         self._kept = max(1, _MOST_NODES // max(1, len(graph.order)))
 
     def step(self, state: MatchLevelState, choice: int) -> MatchLevelState:
-        """Carry out a choice, or remember where it led: in a small graph an agent comes by most states again."""
+        """Carry out a choice, or remember where it led: in a small graph an agent meets most states again."""
         place = (state.hash, choice)
         after = self._led_to.get(place)
         if after is None:

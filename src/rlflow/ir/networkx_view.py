@@ -19,7 +19,7 @@ def to_networkx(graph: Graph) -> nx.MultiDiGraph:
     """Return the graph with edges from a value to its reader.
 
     Nodes have `op` and `signature`; edges have `operand` and `output`, the positions at either end. Graph inputs and
-    outputs are told apart by their position: each output of the graph is a node of its own, `("output", position)`.
+    outputs differ by their position: each output of the graph is a node of its own, `("output", position)`.
     """
     view = nx.MultiDiGraph()
     positions = {identifier: position for position, identifier in enumerate(graph.inputs)}

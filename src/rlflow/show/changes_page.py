@@ -54,7 +54,7 @@ def page_graphs(
     """Pair the graphs of two models by their titles; a body that only the first has stands alone.
 
     Rewriting makes no bodies: of two models that are not related, those that only the second has are left out. `priced`
-    are the graphs whose prices are told for the main graph before and after.
+    are the graphs that give the prices of the main graph before and after.
     """
     return [
         page_graph(title, graph, (after or {}).get(title), cost_model, priced if title == MAIN else None)

@@ -69,7 +69,7 @@ def page_graph(
 ) -> PageGraph:
     """Lay out and price a graph, and what it became if that is given.
 
-    `priced` are graphs with the same numbers of nodes whose prices are told in the stead of theirs.
+    `priced` are graphs with the same numbers of nodes, whose prices the page shows instead of theirs.
     """
     one, other = priced or (before, after)
     node_ms = _node_ms(one, cost_model), {} if after is None or other is None else _node_ms(other, cost_model)
