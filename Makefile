@@ -25,7 +25,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test golden fuzz renew lint debug smoke study prices bench ui clean
+.PHONY: help setup services repro findings verify-repro test golden fuzz renew lint debug smoke study prices bench ui site clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,6 +109,9 @@ bench: setup ## timings: NAME=rules, big_model, pass_walks or candidate_agent, p
 
 ui: setup ## MLflow's user interface on the runs
 	python -m tracking.ui --port $(PORT)
+
+site: setup ## the documentation as a site, in site/: tutorials, reference, a page of all rules; links are checked
+	mkdocs build --quiet
 
 clean: ## remove caches and unfinished work; results and checkpoints stay
 	rm -rf .staging outputs multirun .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -10,7 +10,8 @@ from support.pages import NARROW, changes, content_of, optimised, rewritten
 from rlflow import schemas
 from rlflow.optimise.report_page import optimisation_content
 from rlflow.rules.library import load
-from rlflow.show.page import page
+from rlflow.show.page import RULES, page
+from rlflow.show.rules_page import rules_content
 from rlflow.show.side_by_side import side_by_side
 
 _HOSTILE = "</script><script>alert('caught')</script><img src=x onerror=alert(1)>&amp;"
@@ -100,6 +101,18 @@ def test_a_loop_has_a_page_of_its_body() -> None:
     assert [graph["title"] for graph in told["graphs"]] == ["main graph", "the body of loop/Loop"]
     assert {block["title"] for block in told["graphs"][1]["sides"][0]} >= {"state"}
     assert any("the body of loop/Loop" in title for title, _ in told["tried"]), "why it is left as it is"
+
+
+def test_a_library_is_one_small_page_that_shows_each_rule() -> None:
+    """With both sides drawn, and what its certificate assumes in words."""
+    library = load()
+    text = page("Rules", rules_content(library), RULES)
+    assert len(text.encode()) < _MOST_BYTES
+    shown = content_of(text)["rules"]
+    assert list(shown) == [rule.id for rule in library.rules]
+    for rule in library.rules:
+        assert list(shown[rule.id]["panels"]) == ["replace", "by"]
+        assert sum("It assumes" in note for note in shown[rule.id]["notes"]) == len(rule.assumes)
 
 
 def test_measured_prices_are_said_to_be() -> None:

@@ -8,7 +8,11 @@ from support.browser import browser_page, chromium
 from support.pages import NARROW, changes, optimised, rewritten
 
 from rlflow.optimise.report_page import optimisation_content
+from rlflow.rules.library import load
+from rlflow.show.page import RULES
 from rlflow.show.page import page as page_text
+from rlflow.show.rule_boxes import condition
+from rlflow.show.rules_page import rules_content
 
 pytestmark = [
     pytest.mark.slow,  # a browser is started
@@ -185,3 +189,26 @@ def test_a_deep_graph_is_drawn(browser, tmp_path) -> None:
     shown.get_by_label("fold what is the same").uncheck()
     assert shown.locator(".block").count() > 1500
     shown.close()
+
+
+def test_rules_are_searched_and_one_is_opened_by_its_address(browser, tmp_path) -> None:
+    """All words have to be there; a family without a find goes; a rule is drawn when it is opened, and not before."""
+    path, rules = tmp_path / "rules.html", load().rules
+    path.write_text(page_text("Substitution rules", rules_content(load()), RULES))
+    context = browser.context.browser.new_context(viewport=_PHONE, offline=True)
+    shown, wanted = context.new_page(), rules[len(rules) // 2]
+    shown.goto(f"{path.as_uri()}#{wanted.id}")
+    status = shown.get_by_role("status")
+    assert status.inner_text() == f"{len(rules)} rules"
+    assert shown.locator("details[open]").count() == 1
+    assert shown.locator("details[open] summary b").inner_text() == wanted.name
+    assert shown.locator("svg.picture").count() == 2
+    assert shown.evaluate("document.documentElement.scrollWidth") <= _PHONE["width"]
+    shown.get_by_role("searchbox").fill("merge MATMUL")
+    texts = [" ".join((rule.id, rule.name, rule.equation(), condition(rule))).lower() for rule in rules]
+    found = [rule for rule, text in zip(rules, texts, strict=True) if "merge" in text and "matmul" in text]
+    assert 0 < len(found) < len(rules)
+    assert status.inner_text() == f"{len(found)} rules"
+    assert shown.locator("details:visible").count() == len(found)
+    assert shown.locator("section:visible").count() == len({rule.family for rule in found})
+    context.close()

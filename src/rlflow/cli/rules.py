@@ -41,14 +41,32 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
-def list_rules(library: LibraryFile = None, as_json: AsJson = False) -> None:
-    """All rules with a valid certificate, one a line."""
+def list_rules(
+    library: LibraryFile = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a page of all rules with their pictures: a .html.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """All rules with a valid certificate, one a line; or a page to search in, which opens without a network."""
     loaded = rule_library.load(library)
-    if not as_json:
+    if output is not None:
+        _write_page(loaded, output)
+    elif not as_json:
         for rule in loaded.rules:
             typer.echo(_line(rule))
-        return
-    print_json("rules list", RulesList(loaded.hash, [_listed(rule) for rule in loaded.rules]))
+    else:
+        print_json("rules list", RulesList(loaded.hash, [_listed(rule) for rule in loaded.rules]))
+
+
+def _write_page(library: rule_library.Library, output: Path) -> None:
+    from rlflow.show import page
+    from rlflow.show.rules_page import rules_content
+
+    if output.suffix != ".html":
+        raise InputError(f"{output} does not name a page: let it end in .html")
+    page.write(output, "Substitution rules", rules_content(library), page.RULES)
+    typer.echo(f"Wrote {output}.")
 
 
 @app.command()

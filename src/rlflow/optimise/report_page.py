@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from rlflow.onnx_io.bodies import bodies
 from rlflow.optimise.report import OptimisationReport, SubgraphReport, change_words
 from rlflow.rules.certificate import ASSUMPTIONS
-from rlflow.rules.rule import Rule
 from rlflow.runtime.session import SAID
 from rlflow.show.changes_page import MAIN, page_graphs, saved_by_place
-from rlflow.show.page_graphs import PageGraph, operators_table, panel_content, price_words
-from rlflow.show.rule_boxes import condition, rule_panels
+from rlflow.show.page_graphs import PageGraph, operators_table, price_words
+from rlflow.show.rules_page import rule_content
 from rlflow.trajectory.places import places
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def optimisation_content(optimised: Optimised, command: Sequence[str] = ()) -> d
         "whole": report.cost_before_ms,
         "prices": price_words(rewriting.cost_model),
         "steps": steps,
-        "rules": {rule: _rule(rules[rule]) for rule in dict.fromkeys(step["rule"] for step in steps) if rule in rules},
+        "rules": {rule: rule_content(rules[rule]) for step in steps if (rule := step["rule"]) in rules},
         "graphs": [graph.content for graph in graphs],
         "operators": operators_table(graphs),
         "latency": [[SAID[setting], change.before_ms, change.after_ms] for setting, change in report.latency.items()],
@@ -107,24 +106,6 @@ def _saved_by_rule(steps: Sequence[Mapping[str, Any]], names: Mapping[str, str])
         for rule, numbers in by_rule.items()
     ]
     return sorted(entries, key=lambda entry: -entry["saved"])
-
-
-def _rule(rule: Rule) -> dict[str, Any]:
-    notes = [f"It assumes that {ASSUMPTIONS[name]}." for name in rule.assumes]
-    if rule.certificate is not None:
-        certificate = rule.certificate
-        notes.append(
-            f"Verified at {certificate.shapes} shapes, with {certificate.trials} exact trials or more each, and "
-            f"{certificate.float_cases} times in floats."
-        )
-    notes.append(f"Declared at {rule.declared_at}." if rule.declared_at else f"Found by enumeration: {rule.origin}.")
-    return {
-        "name": rule.name,
-        "equation": rule.equation(),
-        "condition": condition(rule),
-        "panels": {title: panel_content(panel) for title, panel in rule_panels(rule).items()},
-        "notes": notes,
-    }
 
 
 def _figures(report: OptimisationReport) -> Iterator[list[str]]:

@@ -1,90 +1,10 @@
-"use strict";
-// Draws the page of the content beside it. Texts of a model become text nodes and never markup.
+// The page of a model, alone or before and after it was rewritten.
 
-const page = JSON.parse(document.getElementById("content").textContent);
 const SIDES = ["before", "after"];
 const FAR = 8; // rows that an edge may cross before only its ends are drawn
 const CONTEXT = 1; // rows that are shown around a change
 const FOLDED = 3; // fewer rows are not worth a fold
 const ZOOM = { least: 0.3, most: 2, step: 1.2 };
-
-function element(tag, attributes = {}, ...children) {
-  return filled(document.createElement(tag), attributes, children);
-}
-
-function drawn(tag, attributes = {}, ...children) {
-  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
-}
-
-function filled(made, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (value !== undefined && value !== false) made.setAttribute(name, value);
-  }
-  made.append(...children.filter((child) => child !== undefined && child !== ""));
-  return made;
-}
-
-const number = (value, digits = Math.abs(value) < 0.1 ? 4 : 3) => value.toFixed(digits);
-const percent = (value) => `${number(value, 1)}\u00a0%`;
-const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
-// ---------------------------------------------------------------- pictures of boxes, laid out beforehand
-
-const BOX = { height: 24, row: 46, letter: 7, longest: 24, gap: 14 };
-
-function picture(boxes) {
-  const short = (label) => (label.length > BOX.longest ? `${label.slice(0, BOX.longest - 1)}…` : label);
-  const lines = boxes.map(([label]) => label.split("\n").map(short));
-  const letters = Math.max(3, ...lines.flat().map((line) => line.length));
-  const width = BOX.letter * letters + 14;
-  const across = Math.max(...boxes.map((box) => Math.abs(box[2])));
-  const tall = Math.max(...lines.map((text) => text.length));
-  const height = BOX.height + 14 * (tall - 1);
-  const row = BOX.row + 14 * (tall - 1);
-  const middle = (width + BOX.gap) * (across + 0.5);
-  const at = boxes.map((box) => [middle + (width + BOX.gap) * box[2], 2 + box[3] * row]);
-  const size = [2 * middle, Math.max(...at.map((place) => place[1])) + height + 2];
-  const made = drawn("svg", { class: "picture", viewBox: `0 0 ${size[0]} ${size[1]}`, width: size[0], height: size[1], role: "img" });
-  boxes.forEach(([, , , , operands], i) => {
-    for (const operand of operands) {
-      const [[x1, y1], [x2, y2]] = [at[operand], at[i]];
-      made.append(drawn("path", { d: curve(x1, y1 + height, x2, y2, boxes[i][3] - boxes[operand][3] - 1) }));
-    }
-  });
-  boxes.forEach(([label, kind], i) => {
-    const [x, y] = at[i];
-    const text = lines[i].map((line, n) => drawn("text", { x, y: y + 16 + 14 * n }, line));
-    const frame = drawn("rect", { x: x - width / 2, y, width, height, rx: 5 });
-    made.append(drawn("g", { class: kind }, drawn("title", {}, label), frame, ...text));
-  });
-  return made;
-}
-
-// A line from one box down to another; past rows in between it swings out, so as not to run behind their boxes.
-function curve(x1, y1, x2, y2, between = 0) {
-  const bend = Math.max(8, (y2 - y1) / 2);
-  const swing = between ? 40 + 16 * between : 0;
-  return `M${x1} ${y1}C${x1 + swing} ${y1 + bend} ${x2 + swing} ${y2 - bend} ${x2} ${y2}`;
-}
-
-function rulePicture(id) {
-  const rule = page.rules[id];
-  if (rule === undefined) return element("p", { class: "faint" }, "This rule is not in the library at hand.");
-  const sides = Object.entries(rule.panels).map(([title, boxes]) =>
-    element("figure", {}, picture(boxes), element("figcaption", {}, title)),
-  );
-  return element(
-    "div",
-    { class: "rule" },
-    element("div", { class: "sides" }, sides[0], element("span", { class: "arrow" }, "→"), sides[1]),
-    element("p", {}, rule.condition),
-    element("p", { class: "mono" }, rule.equation),
-    element("p", { class: "faint" }, [id, ...rule.notes].join(" · ")),
-  );
-}
-
-// ---------------------------------------------------------------- the graph
 
 class GraphView {
   constructor(pane, map, status) {
@@ -474,17 +394,6 @@ function savedSection(view) {
   return section("saved", "What saved most", element("p", {}, lead), element("ol", { class: "saved" }, ...items));
 }
 
-function lazy(summary, make, isOpen = false) {
-  const details = element("details", {}, summary);
-  const fill = () => details.childElementCount === 1 && details.append(make());
-  details.addEventListener("toggle", () => details.open && fill());
-  if (isOpen) {
-    fill();
-    details.open = true;
-  }
-  return details;
-}
-
 function graphSection() {
   const pane = element("div", { class: "pane", tabindex: 0, role: "region", "aria-label": "graph" });
   const map = element("canvas", { class: "map", "aria-hidden": "true" });
@@ -596,10 +505,6 @@ function replaySection() {
   return section("replay", "Do it again", ...parts);
 }
 
-function section(id, title, ...children) {
-  return element("section", { id }, element("h2", {}, title), ...children);
-}
-
 function start() {
   const [graph, view] = graphSection();
   const isPair = page.graphs.some((one) => one.sides.length === 2);
@@ -614,19 +519,14 @@ function start() {
   ].filter(Boolean);
   const links = sections.map((made) => element("a", { href: `#${made.id}` }, made.firstChild.textContent));
   const figures = page.figures.map(([title, value, note]) => element("div", { class: "figure" }, element("span", {}, title), element("b", {}, value), element("span", {}, note)));
-  const main = element(
-    "main",
-    {},
-    element("h1", {}, page.title),
+  show(
     element("p", { class: `verdict ${page.verdict.tone}` }, page.verdict.text),
     page.candidate ? element("p", { class: "verdict" }, page.candidate) : "",
     element("div", { class: "figures" }, ...figures),
     page.words?.length ? element("details", {}, element("summary", { class: "faint" }, "in words"), ...page.words.map((text) => element("p", {}, text))) : "",
     element("nav", {}, ...links),
     ...sections,
-    element("p", { class: "faint" }, `Made by RLFlow ${page.version}. This file asks for nothing from the network.`),
   );
-  document.body.append(main);
   view.show(0);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.drawMap());
 }
