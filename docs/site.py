@@ -8,7 +8,6 @@ copies of modules, whose links become plain text. Commands and rules are documen
 import os
 import re
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,9 +17,7 @@ from typer.cli import get_docs_for_click
 
 from rlflow.cli.main import app
 from rlflow.rules import library
-from rlflow.rules.rule import Rule
 from rlflow.show import page as html_page
-from rlflow.show import rule_picture
 from rlflow.show.rules_page import rules_content
 
 REPOSITORY = Path(__file__).parents[1]
@@ -31,18 +28,17 @@ COPIES = PurePosixPath("project")
 _COPIED = (".md", ".png", ".svg")
 _PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 _LINK = re.compile(r"(!?)\[((?:[^][]|\[[^][]*\])*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
-_PICTURED = "merge-3-matmuls"
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the copies of what pages refer to, and what is made of the code."""
     for path in sorted(_linked([*map(REPOSITORY.joinpath, _PAGES), *DOCS.rglob("*.md")])):
         files.append(File.generated(config, _address(path), abs_src_path=str(path)))
-    rules = library.load()
     made = {
         "reference/commands.md": _commands(),
-        "reference/all_rules.html": html_page.page("Substitution rules", rules_content(rules), html_page.RULES),
-        "images/rule.svg": _picture(rules.get(_PICTURED)),
+        "reference/all_rules.html": html_page.page(
+            "Substitution rules", rules_content(library.load()), html_page.RULES
+        ),
     }
     for name, content in made.items():
         files.append(File.generated(config, name, content=content))
@@ -104,12 +100,6 @@ def _source(address: str) -> Path:
     """The file of which a page was made."""
     relative = PurePosixPath(address)
     return REPOSITORY / relative.relative_to(COPIES) if relative.is_relative_to(COPIES) else DOCS / relative
-
-
-def _picture(rule: Rule) -> str:
-    written = StringIO()
-    rule_picture.draw(rule).savefig(written, format="svg")
-    return written.getvalue()
 
 
 def _commands() -> str:
