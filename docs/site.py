@@ -1,8 +1,8 @@
-"""Hooks by which MkDocs makes a site of this folder: `make site`.
+"""Turn this folder into a site: hooks of MkDocs, which `make site` runs.
 
 The pages are written to be read in a checkout, too, where a link may lead out of docs/: to a picture of a result, to a
 table, to a module. The site has a copy of each such page and picture under project/, and links lead there; it has no
-copies of modules, whose links become plain text. Commands and rules are documented by themselves.
+copies of modules, whose links become plain text. The pages of commands and of rules are made of the code.
 """
 
 import os
@@ -46,7 +46,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Lead links that leave docs/ to the site's copies; where it has none, their text stays."""
+    """Point links that leave docs/ to the site's copies; where it has none, keep their text."""
     source = _source(page.file.src_uri)
 
     def led(found: re.Match[str]) -> str:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rlflow import schemas
+from rlflow.errors import InputError
 from rlflow.rules.library import load
 from rlflow.schemas.rules import RuleRecord, RulesDiff, RulesGenerate, RulesList, RulesRecall, RulesVerify
 
@@ -30,6 +31,18 @@ def test_rules_are_listed_shown_and_verified(rlflow):
     assert code == 0
     assert "MatMul(x, w0)" in out
     assert "verified at" in out
+
+
+def test_a_library_is_written_as_a_page_or_refused(rlflow, tmp_path):
+    """A refusal leaves nothing behind."""
+    page = tmp_path / "pages" / "rules.html"
+    assert rlflow("rules", "list", "-o", page)[0] == 0
+    assert load().rules[0].id in page.read_text()
+    for wrong in (("-o", tmp_path / "rules.txt"), ("-o", tmp_path / "other.html", "--json")):
+        code, _, err = rlflow("rules", "list", *wrong)
+        assert code == InputError.exit_code
+        assert "leave out" in err or "let it end in .html" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["pages"]
 
 
 def test_every_rule_can_be_shown_as_a_document_and_as_a_picture(rlflow, tmp_path):

@@ -49,23 +49,26 @@ def list_rules(
     as_json: AsJson = False,
 ) -> None:
     """All rules with a valid certificate, one a line; or a page to search in, which opens without a network."""
-    loaded = rule_library.load(library)
     if output is not None:
-        _write_page(loaded, output)
-    elif not as_json:
+        _write_page(library, output, as_json)
+        return
+    loaded = rule_library.load(library)
+    if not as_json:
         for rule in loaded.rules:
             typer.echo(_line(rule))
-    else:
-        print_json("rules list", RulesList(loaded.hash, [_listed(rule) for rule in loaded.rules]))
+        return
+    print_json("rules list", RulesList(loaded.hash, [_listed(rule) for rule in loaded.rules]))
 
 
-def _write_page(library: rule_library.Library, output: Path) -> None:
+def _write_page(library: Path | None, output: Path, as_json: bool) -> None:
     from rlflow.show import page
     from rlflow.show.rules_page import rules_content
 
+    if as_json:
+        raise InputError("--json prints a list, and --output writes a page: leave out one of them")
     if output.suffix != ".html":
         raise InputError(f"{output} does not name a page: let it end in .html")
-    page.write(output, "Substitution rules", rules_content(library), page.RULES)
+    page.write(output, "Substitution rules", rules_content(rule_library.load(library)), page.RULES)
     typer.echo(f"Wrote {output}.")
 
 

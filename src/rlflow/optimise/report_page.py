@@ -62,14 +62,14 @@ def _main_steps(optimised: Optimised, graph: PageGraph) -> list[dict[str, Any]]:
     rewriting, report = optimised.rewriting, optimised.report
     found = places(rewriting.start, optimised.result.trajectory, rewriting.rewriter)
     costs = [optimised.result.start_ms, *(step.cost_ms for step in report.steps)]
-    names = rewriting.start.nodes
+    names, last = rewriting.start.nodes, optimised.result.best.order
     return [
         {
             "rule": step.rule,
             "saved": round(cost - step.cost_ms, 6),
             "graph": 0,
             "before": graph.blocks_before({name for i in place.before for name in names[i].names if name}),
-            "after": graph.blocks_after(place.after),
+            "after": graph.blocks_after([last[position] for position in place.after]),
         }
         for step, cost, place in zip(report.steps, costs, found, strict=False)
     ]

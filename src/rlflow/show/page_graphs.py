@@ -52,7 +52,7 @@ class PageGraph:
 
     def blocks_after(self, nodes: Collection[int]) -> list[int]:
         """Return the places of the blocks after that hold one of these nodes."""
-        return sorted({self._block_of_node[node] for node in nodes if node in self._block_of_node})
+        return sorted({self._block_of_node[node] for node in nodes})
 
     @cached_property
     def _block_of_name(self) -> dict[str, int]:

@@ -15,10 +15,11 @@ from rlflow.trajectory.replay import of_its_rules, recorded_match, replay
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a step, by numbers of nodes that run.
+    """The place of a step, among the nodes that run.
 
-    `before` are the nodes of the first graph that it replaced, itself or in the form that earlier steps had given them,
-    and `after` those of the last graph that it made, or that later steps made of these.
+    `before` are the numbers of the nodes of the first graph that it replaced, itself or in the form that earlier steps
+    had given them. `after` are the nodes of the last graph that it made, or that later steps made of these, by their
+    positions in `Graph.order`: a search may have met that graph on another way, which numbered its nodes otherwise.
     """
 
     before: tuple[int, ...]
@@ -42,9 +43,9 @@ def places(start: Graph, trajectory: Trajectory, rewriter: Rewriter) -> list[Pla
             made_of[node], made_by[node] = origins, steps | {number}
 
     left: dict[int, list[int]] = defaultdict(list)
-    for node in last.order:
+    for place, node in enumerate(last.order):
         for number in made_by.get(node, ()):
-            left[number].append(node)
+            left[number].append(place)
     position = start.positions()
     return [
         Place(tuple(sorted(origins, key=position.__getitem__)), tuple(left[number]))
