@@ -89,7 +89,9 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     data = {"rlflow/py.typed", "rlflow/rules/library.jsonl"}
     data |= {f"rlflow/cost/predicted/price_model.{suffix}" for suffix in ("json", "onnx")}
     data |= {f"rlflow/agents/shipped/{name}" for name in SHIPPED_POLICY}
-    data |= {f"rlflow/show/page.{suffix}" for suffix in ("html", "css", "js")}
+    data |= {
+        f"rlflow/show/{name}" for name in ("page.html", "page.css", "elements.js", "model_page.js", "rules_page.js")
+    }
     assert code | data <= shipped
     assert {p.suffix for p in map(Path, shipped)} <= {
         ".py",
