@@ -6,9 +6,10 @@
     python pipelines/study.py budgets 'long_models=[bert,vit]'            these with ten minutes, too
     python pipelines/study.py budgets busy_loops=1                        beside a busy loop
 
-The figures go to data/results/budgets/metrics.json, and to busy.json those of runs beside busy loops. A run that has
-ended is kept until all have, so that a study which was killed goes on where it was, even with other graphs or budgets.
-One run at a time, on an otherwise quiet machine, since everything is timed.
+The figures go to a file that bears the processor's name, data/results/budgets/amd-epyc-25-1.json, and those of runs
+beside busy loops to amd-epyc-25-1-busy.json. A run that has ended is kept until all have, so that a study which was
+killed goes on where it was, even with other graphs or budgets. One run at a time, on an otherwise quiet machine, since
+everything is timed.
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.run import numbers
 
 from rlflow.errors import InputError
+from rlflow.runtime.hardware import processor_name
 from studies.budgets.documents import Budgets
 from studies.budgets.runs import Afterwards, Allowance, Command, Key, Run, run_command, summary
 from studies.figures import nested
@@ -40,7 +42,7 @@ def main(config: DictConfig) -> None:
         if runs := study.rows(_commands(models, settings), timed, _told):
             document = summary(nested(runs), Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
             study.run.log(0, numbers({"budgets": document["budgets"]}))
-            write_results(RESULTS / ("busy.json" if busy_loops else "metrics.json"), Budgets, document)
+            write_results(RESULTS / f"{processor_name()}{'-busy' if busy_loops else ''}.json", Budgets, document)
             study.run.artifact(RESULTS)
 
 

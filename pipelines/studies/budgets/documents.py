@@ -99,5 +99,5 @@ class Budgets(Document):
     budgets: Annotated[dict[Annotated[str, Meta(pattern="^[0-9]+(\\.[0-9]+)?$")], Budget], NOT_EMPTY]
 
 
-DOCUMENTS = {"budgets/metrics.json": Budgets, "budgets/busy.json": Budgets}
+DOCUMENTS = {"budgets/*.json": Budgets}
 """Types of results files, by the pattern that the end of a file's path matches."""

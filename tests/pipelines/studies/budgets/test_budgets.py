@@ -10,6 +10,7 @@ from studies.budgets.runs import Allowance
 from support.study_settings import study_settings
 
 from rlflow import zoo
+from rlflow.runtime.hardware import processor_name
 
 TINY = ("graphs=[tiny_merge,tiny_chain]", "budgets_s=[5]", "long_models=[tiny_merge]", "long_s=8")
 WITHOUT_A_GRAPH = {"conv", "loop", "mlp"}
@@ -35,7 +36,7 @@ def test_the_allowance_is_that_of_its_dataclass(config: DictConfig) -> None:
 
 @pytest.mark.study
 def test_a_tiny_study(study: Callable[..., Path]) -> None:
-    metrics = json.loads((study("budgets", *TINY) / "budgets/metrics.json").read_text())
+    metrics = json.loads((study("budgets", *TINY) / f"budgets/{processor_name()}.json").read_text())
     assert {name: list(runs) for name, runs in metrics["models"].items()} == {
         "tiny_merge": ["5", "8"],
         "tiny_chain": ["5"],
