@@ -56,14 +56,17 @@ def test_no_page_loads_anything_from_a_network(site: Path) -> None:
 
 
 def test_the_tutorial_of_a_model_runs(tmp_path: Path) -> None:
-    """Its commands and its program, one after another in one folder; whatever timing says, both files are written."""
+    """Its commands and its program, one after another in one folder; whatever timing says, both files are written.
+
+    The doctor's exit code is 1 where threads do harm, as they do where other programs run.
+    """
     page = (DOCS / "tutorials/faster_model.md").read_text()
     blocks = re.findall(r"^```(bash|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 6
     for kind, text in blocks:
         command = ["bash", "-ec", text] if kind == "bash" else [sys.executable, "-c", text]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode in ((0, 1) if text.startswith("rlflow doctor") else (0,)), done.stderr
     assert {"model.onnx", "faster.onnx", "one.onnx", "page.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
