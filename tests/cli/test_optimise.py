@@ -45,6 +45,29 @@ def test_a_model_goes_in_and_an_equal_one_comes_out(rlflow, tmp_path, name, sett
         assert target.read_bytes() == source.read_bytes()
 
 
+def test_a_model_that_was_asked_for_before_is_answered_from_what_is_kept(rlflow, tmp_path):
+    """Whatever it is called, by text and as JSON; not for a longer budget, not with --anew, and not for a page."""
+    source, target = save(tmp_path / "in.onnx", "tiny_merge"), tmp_path / "out.onnx"
+
+    def report(source, *options):
+        code, out, err = rlflow("optimise", source, "-o", target, "--method", "greedy", "--json", *options)
+        assert code == 0, err
+        assert target.read_bytes() == source.read_bytes()  # no rewrite of it is worth anything by these prices
+        target.unlink()
+        return json.loads(out)
+
+    first = report(source, "--budget", "6s")
+    renamed = source.rename(tmp_path / "renamed.onnx")
+    again = report(renamed, "--budget", "5s")
+    assert first["kept_at"] is None
+    assert again == first | {"input": str(renamed), "kept_at": again["kept_at"]}
+    schemas.validate(OptimiseReport, again)
+    code, out, _ = rlflow("optimise", renamed, "-o", target, "--method", "greedy", "--budget", "6s")
+    assert (code, f"on {again['kept_at']} with 6 s: --anew optimises it again" in out) == (0, True)
+    for options in (("--budget", "7s"), ("--budget", "7s", "--anew"), ("--report", tmp_path / "page.html")):
+        assert report(renamed, *options)["kept_at"] is None
+
+
 def test_sessions_have_as_many_threads_as_are_asked_for(rlflow, tmp_path):
     """What is kept of this machine depends on them, too."""
     source, target = save(tmp_path / "in.onnx", "conv"), tmp_path / "out.onnx"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +19,10 @@ from rlflow.errors import InputError
 from rlflow.onnx_io.saving import check_writable
 from rlflow.optimise import DEFAULT_BUDGET_S, DEFAULT_COST_MODEL, DEFAULT_METHOD, DEFAULT_SETTING, PASS_BACKENDS
 from rlflow.optimise import optimise as optimise_model
+from rlflow.optimise.answers import Answers, Question
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
+from rlflow.optimise.report import OptimisationReport
 from rlflow.optimise.report_page import optimisation_content
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
@@ -97,6 +99,9 @@ def optimise(
         Path | None,
         typer.Option("--report", help="Write a page about it as well, a .html that opens without a network."),
     ] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Optimise even a model that was asked for in the same way before.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Write a faster model that computes the same, checked against the original and timed beside it.
@@ -105,6 +110,10 @@ def optimise(
     otherwise the original, and the report says so. If a rewrite needs a
     newer opset, the model is upgraded to it where that is safe. A result that computes something else is not written;
     what shows the difference goes to the folder OUTPUT.reproducer.
+
+    A model that was asked for in the same way before, on this machine and with at least this budget, is answered at
+    once, if timing had decided it; a longer budget begins with what was found. The user's cache folder keeps answers,
+    a gigabyte of them at most, and none that has a page or is above 2 GB.
 
     Ctrl-C ends the search or the timing: the best result so far is checked and written, or the original if there is
     none, and the report says that it was interrupted. A second Ctrl-C ends at once and writes nothing.
@@ -118,6 +127,24 @@ def optimise(
     check_writable(output)
     if page is not None:
         _check_page(page)
+    asked = {
+        "method": method,
+        "setting": setting,
+        "cost_model": cost_model,
+        "disable": disable or [],
+        "strict": strict,
+        "shape": shapes,
+        "read": read or [],
+        "trained_on": trained_on,
+        "passes": passes,
+        "prove": prove,
+    }
+    question = Question.of(model, asked, [path for path in (rules, policy) if path is not None], threads)
+    answers = Answers(_cache_folder() / "answers")
+    answer = None if anew else answers.known(question)
+    if answer is not None and page is None and answer.covers(budget_s) and answers.write(question, answer, output):
+        _say(replace(answer.report, input=str(model), output=str(output), kept_at=answer.kept_at), as_json)
+        return
     with first_interrupt() as is_interrupted:
         with progress_bar(model.name) as on_progress:
             optimised = optimise_model(
@@ -138,13 +165,18 @@ def optimise(
                 passes=passes,
                 on_progress=on_progress,
                 is_interrupted=is_interrupted,
+                known=None if answer is None else answer.trajectory,
             )
         optimised.save(output)
-    optimised = dataclasses.replace(optimised, report=dataclasses.replace(optimised.report, output=str(output)))
-    report = optimised.report
-    typer.echo(json.dumps(report.to_json(), indent=1) if as_json else report.summary())
+    answers.keep(question, optimised)
+    optimised = replace(optimised, report=replace(optimised.report, output=str(output)))
+    _say(optimised.report, as_json)
     if page is not None:
         write_page(page, f"{model} → {output}", optimisation_content(optimised, ["rlflow", *sys.argv[1:]]))
+
+
+def _say(report: OptimisationReport, as_json: bool) -> None:
+    typer.echo(json.dumps(report.to_json(), indent=1) if as_json else report.summary())
 
 
 def _check_page(path: Path) -> None:
@@ -163,6 +195,10 @@ def _method_options(method: str, policy: Path | None, trained_on: str | None) ->
 
 
 def _price_cache() -> Path:
-    """One price list for each machine and way of measuring, in the user's cache folder."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "rlflow" / f"prices-{fingerprint(threads=1).key}-{PROTOCOL_VERSION}.json"
+    """One price list for each machine and way of measuring."""
+    return _cache_folder() / f"prices-{fingerprint(threads=1).key}-{PROTOCOL_VERSION}.json"
+
+
+def _cache_folder() -> Path:
+    """RLFlow's part of the user's cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rlflow"

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rlflow.optimise.methods import MethodFactory
     from rlflow.rules.library import Library
     from rlflow.runtime.session import Setting
+    from rlflow.trajectory.record import Trajectory
 
 DEFAULT_METHOD = "best"
 DEFAULT_COST_MODEL = "predicted"
@@ -72,6 +73,7 @@ def optimise(
     passes: str | None = None,
     on_progress: OnProgress | None = None,
     is_interrupted: Callable[[], bool] | None = None,
+    known: Trajectory | None = None,
 ) -> Optimised:
     """Return a model with the same interface, and the same outputs within rounding, that runs faster; or the original.
 
@@ -112,6 +114,9 @@ def optimise(
     `passes` is a backend, "onnx" or "onnx-contrib", whose whole-graph passes are run before the search: public
     libraries' pipelines, then single passes, as long as the predicted cost falls (`rlflow.optimise.pre_passes`). The
     method "passes" does this and nothing else.
+
+    `known` are steps that an earlier run had found, `Optimised.result.trajectory`: the search's own result gives way to
+    them where they are cheaper.
 
     `gate` says on how many inputs the result is checked, how it is timed, and how sure it must be that it is faster: by
     default with a probability of 0.9 by prediction and timing (`rlflow.runtime.timing.belief`), or proven.
@@ -159,5 +164,6 @@ def optimise(
         reproducer=None if reproducer is None else Path(reproducer),
         on_progress=on_progress,
         passes=passes,
+        known=known,
     )
     return optimise_model(model, request, deadline)

@@ -48,6 +48,7 @@ from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.apart import time_batch_apart
 from rlflow.schemas.figures import Written
 from rlflow.search.factory import make_search
+from rlflow.trajectory.record import Trajectory
 
 if TYPE_CHECKING:
     from rlflow.optimise.methods import MethodFactory
@@ -144,6 +145,7 @@ class Request:
     reproducer: Path | None
     on_progress: OnProgress | None
     passes: str | None
+    known: Trajectory | None
 
     def __post_init__(self) -> None:
         if self.setting not in SETTINGS:
@@ -194,6 +196,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
                 on_progress=_overall(request.on_progress, request.budget_s, deadline),
                 first_move=None if request.passes is None else FirstMove(request.passes),
                 made_without=None if _ready(factory) else made_without,
+                known=request.known,
             )
             pipeline = Pipeline(phases, search.rules, dimensions)
             flushed = without_subnormals(phases, source.model, original, judged, deadline)

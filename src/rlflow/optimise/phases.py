@@ -33,6 +33,7 @@ from rlflow.cost.base import CostModel, MeasuringCostModel
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError, RLFlowError
 from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
 from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import gate, timing
@@ -47,6 +48,8 @@ from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import Prior
 from rlflow.runtime.timing.latency import Round
+from rlflow.trajectory.record import Trajectory
+from rlflow.trajectory.replay import of_its_rules, replay
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -81,7 +84,7 @@ class Phases:
 
     `reproducer` is the folder for what shows a wrong rule. `first_move` runs passes before the search, if there is one.
     `made_without` makes the method anew without some rules, by their ids, of which `disabled` are left out already; a
-    method that came ready cannot be made again.
+    method that came ready cannot be made again. `known` are steps that an earlier run had found.
     """
 
     method: Method
@@ -95,6 +98,7 @@ class Phases:
     first_move: FirstMove | None = None
     made_without: Callable[[Collection[str]], Method] | None = None
     disabled: frozenset[str] = frozenset()
+    known: Trajectory | None = None
 
     def without(self, rules: Collection[str]) -> Phases | None:
         """Return the phases with a method that does not have these rules, either; None if it cannot be made."""
@@ -169,7 +173,24 @@ class Phases:
                 return None
         on_progress = self._begun("searching")
         with of_candidate("the search", passing=(InputError,)):
-            return self.method.optimise(graph, until.budget(), on_progress)
+            return self._or_known(graph, self.method.optimise(graph, until.budget(), on_progress))
+
+    def _or_known(self, graph: Graph, found: OptimisationResult) -> OptimisationResult:
+        """Return what the known steps make of the graph, if they begin at it and are cheaper than what was found."""
+        known, rewriter = self.known, self.method.rewriter
+        if known is None or (known.start_hash, known.matching) != (structural_hash(graph), rewriter.matching):
+            return found
+        if self.disabled.intersection(step.rule for step in known.steps):
+            return found
+        try:
+            *_, last = (graph, *replay(graph, known, of_its_rules(known, rewriter)))
+        except RLFlowError as error:
+            _LOGGER.warning("the steps that are known from before cannot be taken again: %s", error)
+            return found
+        price_ms = self.cost_model.runtime_ms(last)
+        if price_ms >= found.best_ms:
+            return found
+        return replace(found, best=last, best_ms=price_ms, trajectory=known, optimality=None)
 
     def measure(
         self, graph: Graph, found: OptimisationResult, judgement: Judgement, deadline: Deadline

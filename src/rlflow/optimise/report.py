@@ -37,7 +37,7 @@ _MOST_REASONS = 3
 _PLAIN_FIELDS = (
     "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
     "improvement_percent  flops_ratio launches_ratio peak_memory_ratio optimisation_s "
-    "budget_s threads hardware seed opset_before opset_after "
+    "budget_s threads hardware seed opset_before opset_after kept_at "
 ).split()
 
 
@@ -243,7 +243,8 @@ class OptimisationReport:
     steps that make each assumption (`rlflow.rules.certificate`) of the values that the model carries. `refusals` are
     about other candidates, which computed something else or could not be run. If there were subnormal weights, as
     `subnormals` tells, the model without them is the one "before", but for equality. `read` is what the caller reads
-    of the original's outputs, whose whole the model "before" computes, and no other; empty: all of them.
+    of the original's outputs, whose whole the model "before" computes, and no other; empty: all of them. An answer that
+    was kept has the time of the run that found it, `kept_at`.
     """
 
     input: str
@@ -282,6 +283,7 @@ class OptimisationReport:
     refusals: tuple[Refusal, ...] = ()
     subnormals: SubnormalReport | None = None
     read: tuple[str, ...] = ()
+    kept_at: str | None = None
 
     @property
     def improvement_percent(self) -> float:
@@ -316,6 +318,7 @@ class OptimisationReport:
         result = f"Wrote {self.output}" if self.output else "The result"
         lines = [
             f"{result}: {_WRITTEN_WORDS[self.written]} ({self.reason}).",
+            *self._kept(),
             *self._warnings(),
             *self._outputs(),
             *(self._conditions() if self.written == "optimised" else ()),
@@ -324,6 +327,10 @@ class OptimisationReport:
             *_subgraphs_words(self.subgraphs, self.rule_names),
         ]
         return "\n".join(lines)
+
+    def _kept(self) -> Iterator[str]:
+        if self.kept_at is not None:
+            yield f"It was asked before, on {self.kept_at} with {self.budget_s:g} s: --anew optimises it again."
 
     def _outputs(self) -> Iterator[str]:
         if self.read:

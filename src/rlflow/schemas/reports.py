@@ -350,6 +350,8 @@ class OptimiseReport(Document):
     """Null where no weight of the original has subnormal numbers; else the model without them is the old one of
     `latency`, `..._before` and all other figures but those of equality.
     """
+    kept_at: Text | None
+    """The time at which an answer was found that was kept since; null for one that was found now."""
 
 
 class DoctorFinding(Document):
