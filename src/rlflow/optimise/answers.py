@@ -5,10 +5,10 @@
     answers.keep(question, optimised)
     answers.known(question)                     # the report, and the way to the model that was delivered
 
-A question is the bytes of the model and of all other files that were given, the options, this machine, and the code of
-RLFlow: whatever changes one of them asks another question. An answer holds the report, the steps, and the delivered
-model without the weights that the original has as well, so that most answers are small. It is written again to the
-byte, or not at all.
+A question is the bytes of the model and of all other files that were given, the options, this machine, the code of
+RLFlow and the versions of all packages: whatever changes one of them asks another question. An answer holds the report,
+the steps, and the delivered model without the weights that the original has as well, so that most answers are small. It
+is written again to the byte, or not at all.
 
 An answer is final for budgets up to its own if timing had decided it. Others, and those of shorter budgets, have steps
 that the next search begins with knowledge of.
@@ -20,6 +20,7 @@ import hashlib
 import logging
 import pickle
 import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -189,6 +190,7 @@ def _digest_of(model: ModelProto) -> str:
 
 @cache
 def _code() -> str:
-    """The digest of RLFlow's own files, with its rules, prices and policy."""
+    """The digest of RLFlow's own files, with its rules, prices and policy, and of the versions of all other packages."""
     files = [path for path in _below([_PACKAGE]) if "__pycache__" not in path.parts]
-    return hashlib.sha256(b"".join(map(_digest, files))).hexdigest()
+    versions = sorted({path.name for folder in sys.path for path in Path(folder).glob("*.dist-info")})
+    return hashlib.sha256(b"".join(map(_digest, files)) + repr(versions).encode()).hexdigest()
