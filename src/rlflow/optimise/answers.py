@@ -190,7 +190,7 @@ def _digest_of(model: ModelProto) -> str:
 
 @cache
 def _code() -> str:
-    """The digest of RLFlow's own files, with its rules, prices and policy, and of the versions of all other packages."""
+    """The digest of RLFlow's own files, with its rules, prices and policy, and of the versions of all packages."""
     files = [path for path in _below([_PACKAGE]) if "__pycache__" not in path.parts]
     versions = sorted({path.name for folder in sys.path for path in Path(folder).glob("*.dist-info")})
     return hashlib.sha256(b"".join(map(_digest, files)) + repr(versions).encode()).hexdigest()
