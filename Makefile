@@ -113,6 +113,21 @@ ui: setup ## MLflow's user interface on the runs
 site: setup ## the documentation as a site, in site/: tutorials, reference, a page of all rules; links are checked
 	mkdocs build --quiet
 
+# Tools and the installation that is listed have environments of their own, next to nothing of which is developed with.
+release: export PYTHONPATH :=
+release: ## wheel, source archive, their digests, and the list of what they install (SBOM), in dist/
+	rm -rf build dist
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/pip install --quiet build cyclonedx-bom twine
+	build/tools/bin/python -m build --outdir dist
+	build/tools/bin/twine check --strict dist/*
+	$(PYTHON) -m venv --without-pip build/plain
+	build/tools/bin/pip --python build/plain/bin/python install --quiet dist/*.whl
+	build/plain/bin/rlflow --version
+	build/tools/bin/cyclonedx-py environment build/plain/bin/python --pyproject pyproject.toml --mc-type library \
+	  --output-reproducible -o dist/rlflow.cdx.json
+	cd dist && sha256sum *.whl *.tar.gz *.json > SHA256SUMS
+
 clean: ## remove caches and unfinished work; results and checkpoints stay
 	rm -rf .staging outputs multirun .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find src tests pipelines -name __pycache__ -type d -prune -exec rm -rf {} +

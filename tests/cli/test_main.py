@@ -2,7 +2,10 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
+import onnx
+import onnxruntime
 import pytest
 
 from rlflow.cli.main import COMMANDS
@@ -53,6 +56,13 @@ def test_every_command_tells_its_options(rlflow, command) -> None:
     assert (code, err) == (0, "")
     assert f"rlflow {command}" in out
     assert "--install-completion" not in out
+
+
+def test_the_versions_are_told(rlflow) -> None:
+    """Of what decides what is computed: a report of a fault begins with them."""
+    code, out, err = rlflow("--version")
+    assert (code, err) == (0, "")
+    assert out == f"rlflow {version('rlflow')}, onnx {onnx.__version__}, onnxruntime {onnxruntime.__version__}\n"
 
 
 def test_an_unknown_command_is_refused(rlflow) -> None:

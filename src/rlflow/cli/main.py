@@ -10,7 +10,8 @@ import logging
 import sys
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -82,8 +83,18 @@ app = typer.Typer(
 )
 
 
+def _say_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"rlflow {version('rlflow')}, onnx {version('onnx')}, onnxruntime {version('onnxruntime')}")
+        raise typer.Exit
+
+
 @app.callback()
-def rlflow() -> None:
+def rlflow(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the versions and exit.")
+    ] = False,
+) -> None:
     """A learned, verified superoptimiser for ONNX models."""
 
 

@@ -1,0 +1,64 @@
+"""A release says the same of itself everywhere, and `make release` makes all of it from a checkout."""
+
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (citation["cff-version"], citation["title"]) == ("1.2.0", "RLFlow")
+    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
+
+
+def test_the_supported_versions_of_python_are_those_of_the_package() -> None:
+    page = (ROOT / "docs/releases.md").read_text()
+    (oldest, newest) = re.findall(r"^\| Python \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)[0]
+    declared = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if re.search(r"Python :: 3\.", c)]
+    assert (declared[0], declared[-1]) == (oldest, newest)
+    assert PROJECT["requires-python"] == f">={oldest}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.stem)
+def test_forms_of_issues_are_as_github_reads_them(path: Path) -> None:
+    """A form that is not is left out by GitHub without a word."""
+    form = yaml.safe_load(path.read_text())
+    if path.stem == "config":
+        assert set(form) == {"blank_issues_enabled"}
+        return
+    assert {"name", "description", "body"} <= set(form)
+    ids = [field["id"] for field in form["body"]]
+    assert len(set(ids)) == len(ids) > 0
+    assert all(field["type"] == "textarea" and field["attributes"]["label"] for field in form["body"])
+
+
+@pytest.mark.slow
+def test_a_release_is_made_by_one_command(tmp_path: Path) -> None:
+    """Wants the package index that pip is configured with. The list names what the package asks for, and versions."""
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, tracked.split("\0")):
+        if name.startswith(("src/", "Makefile", "pyproject", "README", "LICENSE")) and (ROOT / name).exists():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
+    subprocess.run(["make", "release"], cwd=tmp_path, check=True)
+    made = {path.name: path for path in (tmp_path / "dist").iterdir()}
+    name = f"rlflow-{PROJECT['version']}"
+    assert set(made) == {f"{name}-py3-none-any.whl", f"{name}.tar.gz", "rlflow.cdx.json", "SHA256SUMS"}
+    listed = json.loads(made["rlflow.cdx.json"].read_text())
+    components = {re.sub("[-_.]+", "-", part["name"].lower()): part["version"] for part in listed["components"]}
+    assert {re.split("[<>=]", needed)[0] for needed in PROJECT["dependencies"]} <= set(components)
+    assert listed["metadata"]["component"]["version"] == PROJECT["version"]
+    for line in made.pop("SHA256SUMS").read_text().splitlines():
+        digest, _, file = line.partition("  ")
+        assert sha256(made.pop(file).read_bytes()).hexdigest() == digest
+    assert made == {}
