@@ -28,7 +28,9 @@ class Algebra(IntEnum):
     RING = 1
     """They are added, subtracted and multiplied, and ONNX writes the operator for whole numbers in all its versions."""
     NUMBERS = 2
-    """They are divided, compared, rounded, or go through functions."""
+    """They are divided, compared, rounded, or go through functions. They are summed along axes, which ONNX Runtime does
+    to whole numbers in float64.
+    """
 
 
 _CERTIFIED = frozenset({"float32", "float64"})

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
-from rlflow.ops.algebra import Algebra
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter
 from rlflow.ops.readings import averages
@@ -43,9 +42,7 @@ def _complete(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attribut
     return attributes | {"axes": tuple(range(operand.rank))}
 
 
-def _reduce(
-    name: str, axes_since: int, apply: Callable[[Domain, Array, tuple[int, ...]], Array], algebra: Algebra
-) -> Operator:
+def _reduce(name: str, axes_since: int, apply: Callable[[Domain, Array, tuple[int, ...]], Array]) -> Operator:
     """A reduction, whose axes are an operand since opset `axes_since`."""
 
     def infer(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
@@ -72,7 +69,6 @@ def _reduce(
         flops=lambda attributes, inputs, outputs: inputs[0].elements,
         defaults={"keepdims": 1},
         required=("axes",),
-        algebra=algebra,
         traits=Traits(fusion=Fusion.REDUCTION, accumulates=True, uses=(averages,)),
         onnx=OnnxForm(
             parameters=(Parameter("axes", 1, since=axes_since, required=False),), axes="axes", complete=_complete
@@ -150,8 +146,8 @@ _NORMALISED_IN_SINGLE = OnnxForm(axes="axis", harmless={"stash_type": 1})
 """Half-precision data are normalised in single precision, as by `ops/domain.py`."""
 
 OPERATORS = (
-    _reduce("ReduceSum", 13, lambda domain, a, axes: domain.sum(a, axes), Algebra.RING),
-    _reduce("ReduceMean", 18, lambda domain, a, axes: domain.mean(a, axes), Algebra.NUMBERS),
+    _reduce("ReduceSum", 13, lambda domain, a, axes: domain.sum(a, axes)),
+    _reduce("ReduceMean", 18, lambda domain, a, axes: domain.mean(a, axes)),
     Operator(
         "Softmax",
         _infer_softmax,
