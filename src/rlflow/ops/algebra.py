@@ -21,7 +21,7 @@ from enum import IntEnum
 
 
 class Algebra(IntEnum):
-    """What is asked of elements; each asks what those before it ask, and more."""
+    """The demands on elements, each of which comprises those before it."""
 
     NOTHING = 0
     """They are moved, repeated or left out. Pad puts a number beside them, which the model writes in their type."""
