@@ -127,7 +127,7 @@ class ExportKind(Document):
     """Tracebacks and other results that nobody may see of those to be optimised."""
     exceptions: list[Unjudged]
     """Models that could not be judged, or not bit for bit."""
-    rules_fired: RulesFired = {}
+    rules_fired: RulesFired = field(default_factory=dict)
 
 
 class ExportKinds(Document):
@@ -187,7 +187,7 @@ class ConformanceKind(Document):
     """Models that were not imported, exported, or had other outputs, beyond rounding after rewrites."""
     exceptions: list[Unjudged]
     """Models that survived but were not rewritten, or less often than the others."""
-    rules_fired: RulesFired = {}
+    rules_fired: RulesFired = field(default_factory=dict)
 
 
 class ConformanceKinds(Document):
