@@ -10,6 +10,8 @@ from rlflow.schemas.figures import NOT_EMPTY, Cases, Count, Document, Error, Has
 from rlflow.schemas.rules import RecallTotals
 
 Some = Annotated[int, Meta(ge=1)]
+RulesFired = dict[Text, Some]
+"""How many rules fired, by the element type of what they replaced. Empty in what was written before it was counted."""
 
 
 class Benchmark(Document):
@@ -125,6 +127,7 @@ class ExportKind(Document):
     """Tracebacks and other results that nobody may see of those to be optimised."""
     exceptions: list[Unjudged]
     """Models that could not be judged, or not bit for bit."""
+    rules_fired: RulesFired = field(default_factory=dict)
 
 
 class ExportKinds(Document):
@@ -184,6 +187,7 @@ class ConformanceKind(Document):
     """Models that were not imported, exported, or had other outputs, beyond rounding after rewrites."""
     exceptions: list[Unjudged]
     """Models that survived but were not rewritten, or less often than the others."""
+    rules_fired: RulesFired = field(default_factory=dict)
 
 
 class ConformanceKinds(Document):

@@ -91,11 +91,16 @@ def test_handmade_models_survive() -> None:
     assert tally.rewritten >= 15
 
 
-@pytest.mark.parametrize(("conversion", "name"), [("qdq", "unet"), ("dynamic", "lstm"), ("half", "mlp_mixer")])
-def test_a_converted_export_survives(conversion: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("conversion", "name", "fired"),
+    [("qdq", "unet", set()), ("dynamic", "lstm", {"float32"}), ("half", "bert", {"float16", "int64"})],
+)
+def test_a_converted_export_survives(conversion: str, name: str, fired: set[str]) -> None:
+    """Rules fire on elements of these types, and on no others."""
     tally = ExportSurvival()
     assert tally.take(converted.converted(conversion, exported(name, OPEN)))
     assert tally.differences == []
+    assert {*tally.walk.rules_fired} == fired
 
 
 @pytest.mark.slow

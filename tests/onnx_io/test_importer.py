@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -289,6 +290,24 @@ def test_folding_follows_onnx_where_numpy_differs(model: Build, survives: Surviv
     folded = {tuple(t.dims): onnx.numpy_helper.to_array(t) for t in after.graph.initializer}
     assert folded[(4,)].tolist() == [3, -3, -3, 3]
     assert "Erf" in [n.op_type for n in after.graph.node]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_half_precision_is_folded_where_it_is_only_moved(model: Build, survives: Survives, dtype: type) -> None:
+    """The weight is turned when the model is written; its square is left to the runtime."""
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    nodes = [
+        helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0]),
+        helper.make_node("Mul", ["t", "t"], ["s"]),
+        helper.make_node("Concat", ["s", "x"], ["y"], axis=0),
+    ]
+    inside, outside = (helper.make_tensor_value_info(name, code, [3, size]) for name, size in (("x", 2), ("y", 2)))
+    outside.type.tensor_type.shape.dim[0].dim_value = 6
+    weight = np.arange(6).reshape(2, 3).astype(dtype)
+    after = survives(model([*nodes], [inside], [outside], weights={"w": weight}), runs=False)
+    assert [node.op_type for node in after.graph.node] == ["Mul", "Concat"]
+    (stored,) = map(onnx.numpy_helper.to_array, after.graph.initializer)
+    assert (stored.dtype, stored.tolist()) == (weight.dtype, weight.T.tolist())
 
 
 def test_concat_with_an_empty_tensor(model: Build, survives: Survives) -> None:

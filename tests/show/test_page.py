@@ -140,6 +140,7 @@ def test_a_library_is_one_small_page_that_shows_each_rule() -> None:
     for rule in library.rules:
         assert list(shown[rule.id]["panels"]) == ["replace", "by"]
         assert sum("It assumes" in note for note in shown[rule.id]["notes"]) == len(rule.assumes)
+        assert shown[rule.id]["notes"][0].endswith(f"{', '.join(sorted(rule.element_types))}.")
 
 
 def test_measured_prices_are_said_to_be() -> None:

@@ -319,6 +319,7 @@ def _listed(rule: Rule) -> ListedRule:
         origin=rule.origin,
         shapes=rule.certificate.shapes,
         assumes=list[Any](rule.assumes),
+        element_types=sorted(rule.element_types),
         digest=rule.certificate.digest,
     )
 
@@ -332,6 +333,7 @@ def _in_words(rule: Rule) -> str:
         lines.append(f"where {name} has {shape}{', constant' if spec.constant else ''}")
     lines += [f"if {describe(condition)}" for condition in rule.where]
     lines += [f"tried if {describe(condition)}" for condition in rule.profitable_if]
+    lines.append(f"for elements of {', '.join(sorted(rule.element_types))}")
     for domain, version in rule.versions.items():
         if domain or version > 1:
             lines.append(f"from opset {version}{f' of {domain}' if domain else ''} on")

@@ -17,6 +17,7 @@ from rlflow.egraph.egraph import check_equal_types
 from rlflow.ir.node import LEAVES, WEIGHT, Node
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
+from rlflow.ops.algebra import ELEMENT_TYPES, Algebra
 from rlflow.ops.domain import FloatDomain
 
 
@@ -64,8 +65,8 @@ def _is_computed(node: Node, operands: Sequence[Value]) -> bool:
     return all(operand.depth is not None for operand in operands)
 
 
-_NUMERIC = frozenset({"float32", "float64", "int32", "int64"})
-"""Element types that rules speak of (rules/matching/replacement.py)."""
+_NUMERIC = ELEMENT_TYPES[Algebra.RING]
+"""Element types whose numbers rules may name."""
 
 
 def _number(node: Node, operands: Sequence[Value]) -> float | None:

@@ -48,6 +48,7 @@ from rlflow.onnx_io.shapes.inference import (
 )
 from rlflow.onnx_io.values import OperatorNode, Values
 from rlflow.ops import registry
+from rlflow.ops.algebra import Algebra
 from rlflow.ops.schema import Operator
 from rlflow.ops.working_set import working_set_mb
 
@@ -251,7 +252,8 @@ class _Importer:
             outputs.pop()
         if len(outputs) != len(inferred) or not all(map(_can_be_written, inferred)):
             return None
-        exact = not operator.traits.inexact and not any(map(_is_half, inferred))
+        is_copy = operator.algebra is Algebra.NOTHING
+        exact = not operator.traits.inexact and (is_copy or not any(map(_is_half, inferred)))
         return Node(
             operator.name,
             tuple(data),

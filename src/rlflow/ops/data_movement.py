@@ -16,6 +16,7 @@ import numpy as np
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
+from rlflow.ops.algebra import Algebra
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter, Written
 from rlflow.ops.readings import carries, carries_all, converted, looks_up
@@ -229,6 +230,7 @@ OPERATORS = (
         since=1,
         arity=(1, 1),
         required=("perm",),
+        algebra=Algebra.NOTHING,
         traits=replace(_MOVED, fusion=Fusion.TRANSPOSE, size_arithmetic=SizeArithmetic.WHOLE),
         onnx=OnnxForm(complete=_reversing),
         attribute_groups={"permutation": ("perm",)},
@@ -240,6 +242,7 @@ OPERATORS = (
         since=4,
         arity=(1, 64),
         required=("axis",),
+        algebra=Algebra.NOTHING,
         traits=Traits(size_arithmetic=_ARRANGED, uses=(carries_all,)),
         onnx=_JointForm(axes="axis"),
         attribute_groups={"axis": ("axis",)},
@@ -252,6 +255,7 @@ OPERATORS = (
         arity=(1, 1),
         required=("split",),
         defaults={"axis": 0},
+        algebra=Algebra.NOTHING,
         traits=_MOVED,
         onnx=OnnxForm(
             parameters=(Parameter("split", 1, since=13, required=False),),
@@ -268,6 +272,7 @@ OPERATORS = (
         since=10,
         arity=(1, 1),
         required=("axes", "starts", "ends", "steps"),
+        algebra=Algebra.NOTHING,
         traits=replace(_MOVED, size_arithmetic=_ARRANGED, type_by_sizes=sliced),
         onnx=OnnxForm(
             parameters=(
@@ -288,6 +293,7 @@ OPERATORS = (
         since=1,
         arity=(2, 2),
         defaults={"axis": 0},
+        algebra=Algebra.NOTHING,
         traits=Traits(selects=True, size_arithmetic=_ARRANGED, uses=(looks_up(table=0, index=1), carries(0))),
         onnx=OnnxForm(axes="axis"),
         attribute_groups={"axis": ("axis",)},
@@ -300,6 +306,7 @@ OPERATORS = (
         arity=(1, 1),
         required=("pads",),
         defaults={"mode": "constant", "constant_value": 0.0},
+        algebra=Algebra.NOTHING,
         traits=replace(_MOVED, fusion=Fusion.PAD),
         onnx=OnnxForm(
             parameters=(

@@ -14,6 +14,7 @@ from math import atanh, exp, inf, log
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
+from rlflow.ops.algebra import Algebra
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.onnx_form import OnnxForm, Parameter
 from rlflow.ops.readings import (
@@ -65,7 +66,12 @@ def _pointwise(
 
 
 def _binary(
-    name: str, apply: Callable[[Domain, Array, Array], Array], traits: Traits, *, commutative: bool = False
+    name: str,
+    apply: Callable[[Domain, Array, Array], Array],
+    traits: Traits,
+    algebra: Algebra,
+    *,
+    commutative: bool = False,
 ) -> Operator:
     return Operator(
         name,
@@ -75,11 +81,18 @@ def _binary(
         arity=(2, 2),
         flops=elementwise_flops(1),
         commutative=commutative,
+        algebra=algebra,
         traits=traits,
     )
 
 
-def _unary(name: str, since: int, apply: Callable[[Domain, Array], Array], traits: Traits) -> Operator:
+def _unary(
+    name: str,
+    since: int,
+    apply: Callable[[Domain, Array], Array],
+    traits: Traits,
+    algebra: Algebra = Algebra.NUMBERS,
+) -> Operator:
     return Operator(
         name,
         _infer_same,
@@ -87,6 +100,7 @@ def _unary(name: str, since: int, apply: Callable[[Domain, Array], Array], trait
         since,
         arity=(1, 1),
         flops=elementwise_flops(1),
+        algebra=algebra,
         traits=traits,
     )
 
@@ -145,21 +159,27 @@ OPERATORS = (
         "Add",
         lambda d, a, b: d.add(a, b),
         _pointwise(added, shifted(1, 1), also=_SUMMAND, sizes=_COUNTED),
+        Algebra.RING,
         commutative=True,
     ),
     _binary(
-        "Sub", lambda d, a, b: d.subtract(a, b), _pointwise(subtracted, shifted(1, -1), sizes=_COUNTED, cancelling=True)
+        "Sub",
+        lambda d, a, b: d.subtract(a, b),
+        _pointwise(subtracted, shifted(1, -1), sizes=_COUNTED, cancelling=True),
+        Algebra.RING,
     ),
     _binary(
         "Mul",
         lambda d, a, b: d.multiply(a, b),
         _pointwise(multiplied, scaled, also=Fusion.SCALE | Fusion.GATED, sizes=_COUNTED),
+        Algebra.RING,
         commutative=True,
     ),
     _binary(
         "Div",
         lambda d, a, b: d.divide(a, b),
         _pointwise(divisor_at(1), divides, divided, parted, also=Fusion.SCALE, sizes=_COUNTED, cancelling=True),
+        Algebra.NUMBERS,
     ),
     Operator(
         "Sum",
@@ -199,7 +219,13 @@ OPERATORS = (
         ),
     ),
     _unary("Relu", 6, lambda d, x: d.relu(x), _pointwise(bends_at(0.0))),
-    _unary("Neg", 6, lambda d, x: d.negate(x), _pointwise(mirrored, sizes=SizeArithmetic.WHOLE, cancelling=True)),
+    _unary(
+        "Neg",
+        6,
+        lambda d, x: d.negate(x),
+        _pointwise(mirrored, sizes=SizeArithmetic.WHOLE, cancelling=True),
+        Algebra.RING,
+    ),
     _unary(
         "Reciprocal",
         6,

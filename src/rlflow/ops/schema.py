@@ -24,6 +24,7 @@ from rlflow.errors import TypeInferenceError
 from rlflow.ir.dimension import is_at_most, plus
 from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
+from rlflow.ops.algebra import Algebra
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.onnx_form import PLAIN, OnnxForm
 from rlflow.ops.traits import Traits
@@ -51,8 +52,8 @@ class Operator:
     `name` carries the domain, but for ai.onnx: com.microsoft.FusedMatMul. `since` is the first version of the domain
     whose operator means what is written here; `arity` bounds the operands; `defaults` are filled in at import, so that
     equal nodes look equal. A rule that writes the operator must name the `required` attributes, which have no default,
-    and may name the `optional` ones. `attribute_groups` are attributes that say one thing together, by what they say:
-    rules are generalised over them.
+    and may name the `optional` ones. `algebra` is what it asks of elements. `attribute_groups` are attributes that say
+    one thing together, by what they say: rules are generalised over them.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Operator:
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     commutative: bool = False
+    algebra: Algebra = Algebra.NUMBERS
     onnx: OnnxForm = PLAIN
     attribute_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

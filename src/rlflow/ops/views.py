@@ -16,6 +16,7 @@ import numpy as np
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
+from rlflow.ops.algebra import Algebra
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter
 from rlflow.ops.readings import carries, result_shape_at
@@ -146,6 +147,7 @@ OPERATORS = (
         since=5,
         arity=(1, 1),
         required=("shape",),
+        algebra=Algebra.NOTHING,
         traits=Traits(
             view=True,
             size_arithmetic=_COUNTED,
@@ -162,6 +164,7 @@ OPERATORS = (
         since=1,
         arity=(1, 1),
         required=("axes",),
+        algebra=Algebra.NOTHING,
         traits=replace(_VIEWED, size_arithmetic=_COUNTED),
         onnx=OnnxForm(parameters=(Parameter("axes", 1, since=13),), axes_of_result="axes"),
     ),
@@ -172,18 +175,29 @@ OPERATORS = (
         since=1,
         arity=(1, 1),
         required=("axes",),
+        algebra=Algebra.NOTHING,
         traits=replace(_VIEWED, size_arithmetic=_COUNTED),
         onnx=OnnxForm(
             parameters=(Parameter("axes", 1, since=13, required=False),), axes="axes", complete=_complete_squeeze
         ),
     ),
-    Operator("Flatten", _infer_flatten, _flatten, since=1, arity=(1, 1), defaults={"axis": 1}, traits=_VIEWED),
+    Operator(
+        "Flatten",
+        _infer_flatten,
+        _flatten,
+        since=1,
+        arity=(1, 1),
+        defaults={"axis": 1},
+        algebra=Algebra.NOTHING,
+        traits=_VIEWED,
+    ),
     Operator(
         "Identity",
         lambda attributes, inputs: (inputs[0],),
         lambda domain, attributes, x: (x[0],),
         since=1,
         arity=(1, 1),
+        algebra=Algebra.NOTHING,
         traits=replace(_VIEWED, size_arithmetic=_COUNTED),
     ),
 )

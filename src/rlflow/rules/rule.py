@@ -13,6 +13,7 @@ from typing import Any
 
 from rlflow.errors import RuleError
 from rlflow.ops import registry
+from rlflow.ops.algebra import ELEMENT_TYPES
 from rlflow.rules import pattern
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.expression import Expression, describe
@@ -97,6 +98,12 @@ class Rule:
         terms = (t for side in self.source for t in pattern.subterms(side) if isinstance(t, Apply))
         indices = [t.arguments[1] for t in terms if registry.OPERATORS[t.op].traits.selects]
         return frozenset(index.name for index in indices if isinstance(index, Variable))
+
+    @cached_property
+    def element_types(self) -> frozenset[str]:
+        """The element types of which the certificate speaks: those of the operator that asks most of its elements."""
+        nodes = pattern.operators(*self.source, *self.target)
+        return ELEMENT_TYPES[max(registry.OPERATORS[node.op].algebra for node in nodes)]
 
     @property
     def assumes(self) -> tuple[str, ...]:

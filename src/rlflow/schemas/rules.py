@@ -42,6 +42,8 @@ class ListedRule(NamedRule):
     """At which the verifier compared both sides."""
     assumes: list[Assumption]
     """What it assumes of the values that a model carries: that they are finite, that they are of ordinary size."""
+    element_types: Annotated[list[Text], NOT_EMPTY]
+    """For which it holds: those of floats, of whole numbers that wrap around as well, or any."""
     digest: Text
     """Binds the certificate to the rule."""
 

@@ -26,7 +26,8 @@ def rules_content(library: Library) -> dict[str, Any]:
 
 def rule_content(rule: Rule) -> dict[str, Any]:
     """Return what a page shows of a rule: its picture, its condition, its certificate in words, and its origin."""
-    notes = [f"It assumes that {ASSUMPTIONS[name]}." for name in rule.assumes]
+    notes = [f"It holds for elements of {', '.join(sorted(rule.element_types))}."]
+    notes += [f"It assumes that {ASSUMPTIONS[name]}." for name in rule.assumes]
     if rule.certificate is not None:
         certificate = rule.certificate
         notes.append(

@@ -1,6 +1,7 @@
 """The onnx package's own backend tests as models to import, to rewrite and to export, and what comes of that."""
 
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -60,6 +61,7 @@ class Survival:
     rewrites: int = 0
     differences: list[str] = field(default_factory=list)
     exceptions: dict[str, str] = field(default_factory=dict)
+    rules_fired: dict[str, int] = field(default_factory=dict)
 
     def import_and_export(self, case: Case) -> None:
         """Count a model whose outputs are the same bit for bit, but for sums that the export folds."""
@@ -92,6 +94,7 @@ class Survival:
                 self.differences.append(f"{case.name}: other outputs after {done} rewrites")
         self.rewritten += done > 0
         self.rewrites += done
+        self.rules_fired = walk.rules_fired
         if done < lengths[-1]:
             running = f"after {done} rewrites too few rules match"
             self.exceptions[case.name] = running if graph.order else "all of it is constant: nothing runs"
@@ -108,10 +111,16 @@ class Walk:
 
     least_rules: int
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    fired: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Rules by the element types of what they replaced."""
 
     @cached_property
     def rewriter(self) -> Rewriter:
         return Rewriter(load().rules)
+
+    @property
+    def rules_fired(self) -> dict[str, int]:
+        return {dtype: len(rules) for dtype, rules in sorted(self.fired.items())}
 
     def on(self, graph: Graph, steps: int) -> tuple[Graph, int]:
         """The graph after these steps or fewer, and how many they were."""
@@ -121,7 +130,10 @@ class Walk:
             if len(rules) < self.least_rules:
                 return graph, done
             rule = rules[int(self.rng.integers(len(rules)))]
-            graph = self.rewriter.apply(graph, matches[rule][int(self.rng.integers(matches.counts[rule]))])
+            match = matches[rule][int(self.rng.integers(matches.counts[rule]))]
+            for root in match.roots:
+                self.fired[graph.type_of(root).dtype].add(match.rule.id)
+            graph = self.rewriter.apply(graph, match)
         return graph, steps
 
 

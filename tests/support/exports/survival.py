@@ -129,7 +129,7 @@ class ExportSurvival:
         """As schema `exports` describes a kind."""
         counted = {"differences": len(self.differences), "failures": len(self.failures)}
         listed = [{"model": name, "reason": reason} for name, reason in sorted(self.exceptions.items())]
-        return asdict(self) | counted | {"exceptions": listed}
+        return asdict(self) | counted | {"exceptions": listed, "rules_fired": self.walk.rules_fired}
 
 
 @dataclass(frozen=True)

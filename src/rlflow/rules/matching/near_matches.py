@@ -25,7 +25,7 @@ from rlflow.rules.expression import Expression, Scope, Unproven, describe, evalu
 from rlflow.rules.matching.bounds import is_bounded
 from rlflow.rules.matching.discrimination_tree import DiscriminationTree, Occurrence, Outline, outline, stored_number
 from rlflow.rules.matching.match import Circumstances, drawn_up
-from rlflow.rules.matching.replacement import admitted
+from rlflow.rules.matching.replacement import admitted, are_sizes
 from rlflow.rules.matching.variants import Variant, compile_variants
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
@@ -205,6 +205,8 @@ def refusal(graph: Graph, variant: Variant, written: Outline, occurrence: Occurr
     )
     if not all(results):
         return "an operator has fewer outputs than the rule replaces"
+    if any(are_sizes(result) for (result,) in results):
+        return "what it replaces are sizes, which are left as they are"
     here = Circumstances(
         0,
         tuple(types.values()),

@@ -8,7 +8,7 @@ float32[64, 64] and float32[64, 8], two nodes are planned, the inner one constan
 A rule is admitted only if all of these hold, each checked here:
 
 - its variables' templates, constants and conditions fit, and its element types are those it was certified for;
-- the target has the types of what it replaces, and no value is empty;
+- the target has the types of what it replaces, which are no sizes, and no value is empty;
 - with dynamic dimensions, both sides are well typed for all sizes, not only if two of them happen to be equal.
 """
 
@@ -57,7 +57,7 @@ def replacement(
 
     `scope` and `constant` tell the types of its variables, its attributes, and which variables are constant.
     """
-    if not admitted(rule, scope.types, constant):
+    if any(map(are_sizes, results)) or not admitted(rule, scope.types, constant):
         return None
     if not all(holds(condition, scope) for condition in (*rule.where, *rule.profitable_if)):
         return None
@@ -76,6 +76,18 @@ def replacement(
     if not (all(tensor_type.is_static for tensor_type in scope.types.values()) or _holds_at_any_size(rule, scope)):
         return None
     return Replacement(tuple(draft.nodes), outputs)
+
+
+_COUNTING = frozenset({"int32", "int64"})
+
+
+def are_sizes(tensor_type: TensorType | None) -> bool:
+    """Return True for whole numbers along one axis at most, such as the shapes that models compute.
+
+    They take no time, and ONNX Runtime follows them to the shapes of tensors in the few ways in which exporters write
+    them, so that they are left as they are.
+    """
+    return tensor_type is not None and tensor_type.dtype in _COUNTING and (tensor_type.rank or 0) <= 1
 
 
 def _is_empty(tensor_type: TensorType) -> bool:
@@ -111,18 +123,12 @@ class _Draft:
         return self.constant[operand] if isinstance(operand, str) else self.nodes[operand.node].constant
 
 
-_CERTIFIED = frozenset({"float32", "float64"})
-"""Element types that certificates are about; in a narrower float, a product may overflow that its quotient does not."""
-
-_COUNTING = frozenset({"int32", "int64"})
-
-
 def admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping[str, bool]) -> bool:
     """Return True if the bound tensors fit the variables' templates and have element types with certificates."""
     symbols: dict[str, Dimension | tuple[Dimension, ...]] = {}
     for name, tensor_type in types.items():
         spec = rule.spec(name)
-        if tensor_type.dtype not in (_COUNTING if name in rule.indices else _CERTIFIED):
+        if tensor_type.dtype not in (_COUNTING if name in rule.indices else rule.element_types):
             return False
         if spec.constant and not constant[name]:
             return False
