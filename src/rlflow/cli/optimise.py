@@ -22,9 +22,11 @@ from rlflow.optimise import optimise as optimise_model
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.report_page import optimisation_content
+from rlflow.plugins import unknown
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.runtimes import ONNX_RUNTIME, PRECISIONS, setting_of
 from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.show.page import write as write_page
@@ -44,8 +46,29 @@ def optimise(
     ] = f"{DEFAULT_BUDGET_S:.0f}s",
     setting: Annotated[
         str,
-        typer.Option(help="How the model will run: `deployed`, with ONNX Runtime's own optimisation, or `as_written`."),
+        typer.Option(help="How ONNX Runtime will run it: `deployed`, with its own optimisation, or `as_written`."),
     ] = DEFAULT_SETTING,
+    runtime: Annotated[
+        str,
+        typer.Option(
+            help="The runtime in which the model will run, and the result is checked and timed: onnxruntime, "
+            "openvino, or one of another package."
+        ),
+    ] = ONNX_RUNTIME,
+    precision: Annotated[
+        str,
+        typer.Option(
+            help=f"The type in which that computes with floats: {' or '.join(PRECISIONS)}. float32 keeps every digit."
+        ),
+    ] = "float32",
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="The relative error against float32 that you accept of a coarser precision; of float32 it says "
+            "nothing.",
+        ),
+    ] = 1e-2,
     cost_model: Annotated[
         str, typer.Option(help=f"How the search prices a graph: one of {', '.join(COST_MODELS.names())}.")
     ] = DEFAULT_COST_MODEL,
@@ -114,6 +137,7 @@ def optimise(
     """
     options = _method_options(method, policy, trained_on)
     budget_s = parse_budget(budget)
+    setting = _setting(setting, runtime, precision)
     shapes = dict(parse_shape(text) for text in shape or ())
     check_writable(output)
     if page is not None:
@@ -130,10 +154,10 @@ def optimise(
                 cost_model=cost_model,
                 prices=_price_cache(),
                 budget_s=budget_s,
-                setting=setting,  # type: ignore[arg-type]
+                setting=setting,
                 shapes=shapes,
                 read=read or (),
-                gate=GateConfig(threads=threads, proof=SequentialTest() if prove else None),
+                gate=GateConfig(threads=threads, proof=SequentialTest() if prove else None, tolerance=tolerance),
                 reproducer=Path(f"{output}.reproducer"),
                 passes=passes,
                 on_progress=on_progress,
@@ -145,6 +169,18 @@ def optimise(
     typer.echo(json.dumps(report.to_json(), indent=1) if as_json else report.summary())
     if page is not None:
         write_page(page, f"{model} → {output}", optimisation_content(optimised, ["rlflow", *sys.argv[1:]]))
+
+
+def _setting(setting: str, runtime: str, precision: str) -> str:
+    """The setting that a runtime and a precision name. `InputError` for a setting of ONNX Runtime in another one."""
+    if precision not in PRECISIONS:
+        raise InputError(unknown("precision", precision, PRECISIONS))
+    found = setting_of(runtime, precision)
+    if setting == DEFAULT_SETTING:
+        return found
+    if found != DEFAULT_SETTING:
+        raise InputError(f"--setting {setting} is for ONNX Runtime, and float32, alone: leave it out")
+    return setting
 
 
 def _check_page(path: Path) -> None:

@@ -39,13 +39,12 @@ if TYPE_CHECKING:
     from rlflow.optimise.gate import GateConfig
     from rlflow.optimise.methods import MethodFactory
     from rlflow.rules.library import Library
-    from rlflow.runtime.session import Setting
 
 DEFAULT_METHOD = "best"
 DEFAULT_COST_MODEL = "predicted"
 DEFAULT_SHORTLIST = 4
 DEFAULT_BUDGET_S = 60.0
-DEFAULT_SETTING: Setting = "deployed"
+DEFAULT_SETTING = "deployed"
 PASS_BACKENDS = ("onnx", "onnx-contrib")
 """Backends of passes whose programs are ONNX models."""
 
@@ -63,7 +62,7 @@ def optimise(
     pricing: PricingConfig | None = None,
     prices: Path | str | None = None,
     budget_s: float | None = DEFAULT_BUDGET_S,
-    setting: Setting = DEFAULT_SETTING,
+    setting: str = DEFAULT_SETTING,
     shapes: Mapping[str, Sequence[int]] | None = None,
     read: Sequence[str] = (),
     gate: GateConfig | None = None,
@@ -97,7 +96,9 @@ def optimise(
     returned without being timed any further.
 
     `setting` is what is optimised for: "deployed" is ONNX Runtime as people run it, "as_written" with its own
-    optimisation off.
+    optimisation off, "openvino" another runtime (`rlflow.runtime.runtimes`), in which the result is then checked and
+    timed; prices are those of ONNX Runtime. One that computes in a coarser type, such as "openvino_bfloat16", wants
+    `GateConfig.tolerance`.
 
     `shapes` are those of inputs, by name, with which a model of dynamic dimensions is run: what is faster at one size
     may be slower at another, and some rewrites are right at one size alone. The search sees these sizes and, where the
@@ -123,7 +124,7 @@ def optimise(
     A model that cannot be judged (it does not run here, its outputs change from run to run or tell nothing, or its
     dimensions are dynamic and no shapes are given) is returned as it is, with the reason.
 
-    A rewritten model that computes something else, as written or as deployed, or that cannot be run, is refused: the
+    A rewritten model that computes something else, as written or as it will run, or that cannot be run, is refused: the
     report names the step, its rule, the values that it replaced and the fusion of ONNX Runtime that it let in, and what
     shows the difference is written to the folder `reproducer`, if one is given. Then the search goes on without that
     rule, and in the end the next best model is returned, or the original.

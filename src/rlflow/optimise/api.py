@@ -43,8 +43,9 @@ from rlflow.rules.rule import Rule
 from rlflow.rules.user_rules import library_of
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
+from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.apart import time_batch_apart
 from rlflow.schemas.figures import Written
 from rlflow.search.factory import make_search
@@ -105,7 +106,7 @@ class Optimised:
     written: str
     reason: str
     equivalence: EquivalenceReport
-    latency: dict[Setting, LatencyChange]
+    latency: dict[str, LatencyChange]
     report: OptimisationReport
     source: Source
     rewriting: Rewriting
@@ -136,7 +137,7 @@ class Request:
     pricing: PricingConfig | None
     prices: Path | None
     budget_s: float | None
-    setting: Setting
+    setting: str
     shapes: Mapping[str, Sequence[int]]
     read: Sequence[str]
     gate: GateConfig
@@ -146,8 +147,8 @@ class Request:
     passes: str | None
 
     def __post_init__(self) -> None:
-        if self.setting not in SETTINGS:
-            raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(SETTINGS)}")
+        if self.setting not in RUNTIMES.names():
+            raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(RUNTIMES.names())}")
         if isinstance(self.disabled, str):
             raise InputError(f"disabled is the text {self.disabled!r}: give a list of ids or names of rules")
         if isinstance(self.read, str):
@@ -171,7 +172,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     dimensions = dimensions_of(source.model, request.shapes)
     sizes = dimensions | dict(request.gate.dimensions or {})
     context = _context(request, sizes)
-    config = replace(request.gate, dimensions=sizes, exceptional=request.strict)
+    config = replace(request.gate.running_in(request.setting), dimensions=sizes, exceptional=request.strict)
     with scratch_folder() as folder:
         original = write_mapped(source.model, folder / "original.onnx")
         # Rules and prices are read while another process judges.
@@ -266,6 +267,7 @@ def _optimised(
         equivalence=equivalence,
         hardware=fingerprint(request.gate.threads).key,
         budget_s=request.budget_s,
+        setting=request.setting,
         threads=request.gate.threads,
         seed=request.gate.seed,
         draws_asked=request.gate.draws,
@@ -332,7 +334,14 @@ def _refuse_what_it_brings(name: str, **given: Any) -> None:
 def _context(request: Request, sizes: Mapping[str, int]) -> CostContext:
     """The facts by which this machine is priced."""
     known = request.prices if request.prices is not None and request.prices.exists() else None
-    return CostContext(request.setting, sizes, known, {} if request.pricing is None else asdict(request.pricing))
+    return CostContext(
+        _priced_as(request.setting), sizes, known, {} if request.pricing is None else asdict(request.pricing)
+    )
+
+
+def _priced_as(setting: str) -> Setting:
+    """The setting of ONNX Runtime by whose prices a search goes, whatever the runtime."""
+    return "as_written" if setting == YARDSTICK else "deployed"
 
 
 def _shortlist(size: int, searched_by: CostModel, context: CostContext) -> Shortlist | None:

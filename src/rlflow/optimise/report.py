@@ -16,17 +16,18 @@ from rlflow.ir.tensor_type import Dimension
 from rlflow.method import Effort
 from rlflow.optimise.refusal import Refusal
 from rlflow.rules.certificate import ASSUMPTIONS
-from rlflow.runtime.session import Setting
+from rlflow.runtime.runtimes import RUNTIMES
 from rlflow.runtime.timing.verdict import Verdict
 from rlflow.schemas.figures import Written
 from rlflow.schemas.reports import OptimiseReport
 from rlflow.subnormal.flush import Decayed
 from rlflow.subnormal.trial import MARGIN
 
-_SETTING_WORDS: dict[Setting, str] = {
+_SETTING_WORDS: dict[str, str] = {
     "deployed": "as deployed (ONNX Runtime's own optimisation on)",
     "as_written": "as written (ONNX Runtime's own optimisation off)",
 }
+"""The settings of ONNX Runtime; others name their runtime."""
 _WRITTEN_WORDS = {
     "optimised": "the optimised model",
     "flushed": "the original with its subnormal weights at zero",
@@ -37,7 +38,7 @@ _MOST_REASONS = 3
 _PLAIN_FIELDS = (
     "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
     "improvement_percent  flops_ratio launches_ratio peak_memory_ratio optimisation_s "
-    "budget_s threads hardware seed opset_before opset_after "
+    "budget_s setting threads hardware seed opset_before opset_after "
 ).split()
 
 
@@ -158,7 +159,7 @@ class SubnormalReport:
     weights: tuple[Decayed, ...] = ()
     left: tuple[Decayed, ...] = ()
     error: float | None = None
-    latency: Mapping[Setting, LatencyChange] = field(default_factory=dict)
+    latency: Mapping[str, LatencyChange] = field(default_factory=dict)
     run_ratio: float | None = None
     left_because: str = ""
 
@@ -255,12 +256,13 @@ class OptimisationReport:
     nodes_after: int
     cost_before_ms: float
     cost_after_ms: float
-    latency: Mapping[Setting, LatencyChange]
+    latency: Mapping[str, LatencyChange]
     equivalence: EquivalenceReport
     steps: tuple[Step, ...]
     optimisation_s: float
     effort: Effort
     budget_s: float | None
+    setting: str
     threads: int
     hardware: str
     seed: int
@@ -332,9 +334,8 @@ class OptimisationReport:
     def _latencies(self) -> Iterator[str]:
         """A sentence on each setting in which both models were timed."""
         threads = "" if self.threads == 1 else f", {self.threads} threads"
-        for setting, words in _SETTING_WORDS.items():
-            if setting in self.latency:
-                yield f"Latency {words}{threads}: {change_words(self.latency[setting])}."
+        for setting, change in self.latency.items():
+            yield f"Latency {_setting_words(setting)}{threads}: {change_words(change)}."
 
     def _warnings(self) -> Iterator[str]:
         """Sentences on what nobody may overlook: candidates that were wrong, and an original that is."""
@@ -344,9 +345,10 @@ class OptimisationReport:
         if self.subnormals is not None:
             yield self.subnormals.summary
         if self.equivalence.differs_by_setting:
+            runtime = RUNTIMES.get(self.equivalence.own_setting).name
             yield (
                 f"Mind that {self.equivalence.own_difference} (tolerance {self.equivalence.tolerance:.1e}): a fusion "
-                "of ONNX Runtime is wrong or lossy here. Nothing is delivered that is farther off."
+                f"of {runtime} is wrong or lossy here. Nothing is delivered that is farther off."
             )
 
     def _findings(self) -> Iterator[str]:
@@ -400,11 +402,16 @@ class OptimisationReport:
             yield f"It uses {opsets}, which {_rules_words(self.raised_for, self.rule_names)} requires."
 
 
+def _setting_words(setting: str) -> str:
+    runtime = RUNTIMES.get(setting)
+    return _SETTING_WORDS.get(setting, f"{runtime.said} {runtime.version}")
+
+
 def _shape_text(shape: tuple[Dimension, ...]) -> str:
     return "x".join("?" if dimension is None else str(dimension) for dimension in shape)
 
 
-def _latencies_json(latency: Mapping[Setting, LatencyChange]) -> dict[str, Any]:
+def _latencies_json(latency: Mapping[str, LatencyChange]) -> dict[str, Any]:
     return {setting: latency_json(change) for setting, change in latency.items()}
 
 

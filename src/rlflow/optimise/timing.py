@@ -26,7 +26,6 @@ from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.report import LatencyChange
 from rlflow.runtime.isolation import Limits, call_isolated
-from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import Belief
 from rlflow.runtime.timing.latency import Opener, Round, alternating, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import SequentialTest
@@ -56,7 +55,7 @@ def raced(
     original: Path,
     candidates: Sequence[Path],
     predicted: Sequence[float],
-    setting: Setting,
+    setting: str,
     config: GateConfig,
     limits: Limits,
 ) -> Race:
@@ -72,7 +71,7 @@ def raced(
 
 
 def _raced(
-    original: Path, candidates: Sequence[Path], predicted: Sequence[float], setting: Setting, config: GateConfig
+    original: Path, candidates: Sequence[Path], predicted: Sequence[float], setting: str, config: GateConfig
 ) -> Race:
     left, fallen = list(range(len(candidates))), list[int]()
     rounds: dict[int, tuple[Round, ...]] = {place: () for place in left}
@@ -90,7 +89,7 @@ def _rank(rounds: Sequence[Round], predicted: float) -> float:
 
 
 def _race_round(
-    original: Path, candidates: Sequence[Path], left: Sequence[int], setting: Setting, config: GateConfig, number: int
+    original: Path, candidates: Sequence[Path], left: Sequence[int], setting: str, config: GateConfig, number: int
 ) -> dict[int, Round]:
     """Time the original and the candidates that are left once; return of each its own round beside the original."""
     models = {name: original for name in _ORIGINAL}
@@ -120,7 +119,7 @@ def _log_ratios(rounds: Sequence[Round]) -> np.ndarray:
 def timed(
     original: ModelProto | Path,
     candidate: ModelProto | Path,
-    setting: Setting,
+    setting: str,
     config: GateConfig,
     left_s: Callable[[], float] = lambda: math.inf,
     on_progress: OnProgress | None = None,
@@ -195,11 +194,11 @@ def _pairs(rounds: Sequence[Round]) -> tuple[np.ndarray, np.ndarray]:
     return original, candidate
 
 
-def is_faster(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
+def is_faster(latency: Mapping[str, LatencyChange], setting: str) -> bool:
     """True if it was found faster in the setting that was optimised for."""
     return latency[setting].verdict.decision == "faster"
 
 
-def is_slower(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
+def is_slower(latency: Mapping[str, LatencyChange], setting: str) -> bool:
     """True if it was found slower in the setting that was optimised for."""
     return latency[setting].verdict.decision == "slower"

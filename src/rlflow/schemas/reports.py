@@ -26,6 +26,9 @@ from rlflow.schemas.figures import (
     Written,
 )
 
+Setting = Text
+"""A way to run a model: as_written, deployed, or another runtime, such as openvino."""
+
 
 class Float64(Document):
     """The comparison in float64, relative to the output's largest absolute value; absent where float32 was in no
@@ -45,7 +48,7 @@ class Float64(Document):
 
 
 class SettingErrors(Document):
-    """The errors of outputs in one setting of ONNX Runtime."""
+    """The errors of outputs in one setting of a runtime."""
 
     max_absolute_error: Error | None
     max_relative_error: Error | None
@@ -126,11 +129,8 @@ class Change(Document):
     """That do not count, because the machine was slow beside them."""
 
 
-class Latency(Document):
-    """The change in the setting that was optimised for; empty where there was nothing to time."""
-
-    as_written: Change | UnsetType = UNSET
-    deployed: Change | UnsetType = UNSET
+Latency = dict[Setting, Change]
+"""The change in the setting that was optimised for; empty where there was nothing to time."""
 
 
 class Equivalence(Document):
@@ -146,8 +146,8 @@ class Equivalence(Document):
     reason: str
     """What float64 said; empty where it was not asked."""
     own_error: Error | None
-    """The original's relative error where it is run as deployed; null where that has no size."""
-    by_setting: dict[Literal["as_written", "deployed"], SettingErrors]
+    """The original's relative error where it is run as it will be, not as written; null where that has no size."""
+    by_setting: dict[Setting, SettingErrors]
     """Errors in each setting, against the original as written; empty where nothing was compared."""
 
 
@@ -321,6 +321,7 @@ class OptimiseReport(Document):
     measuring_s: Seconds
     """Time of the measurements."""
     budget_s: Error | None
+    setting: Setting
     threads: Cases
     hardware: Text
     """Key of the hardware fingerprint."""
