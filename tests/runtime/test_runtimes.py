@@ -16,7 +16,7 @@ from support.coarse_runtime import ENTRY, Coarse
 
 import rlflow
 from rlflow import zoo
-from rlflow.cli.optimise import _setting
+from rlflow.cli.optimise import _settings
 from rlflow.equivalence.compare import compare
 from rlflow.equivalence.reference import reference_of
 from rlflow.errors import InputError, RLFlowError
@@ -176,6 +176,12 @@ def test_runtimes_and_precisions_name_settings() -> None:
         setting_of("openvin", "float32")
 
 
+def test_auto_is_one_setting_and_those_beside_it() -> None:
+    assert _settings("deployed", "auto", "float32") == ["deployed", "openvino", "openvino_bfloat16"]
+    assert _settings("deployed", "openvino", "auto") == ["openvino", "openvino_bfloat16"]
+    assert _settings("deployed", "onnxruntime", "auto") == ["deployed"]
+
+
 def refusals() -> Iterator[tuple[tuple[str, str, str], str]]:
     yield ("as_written", "openvino", "float32"), "is for ONNX Runtime"
     yield ("deployed", "openvino", "float23"), "there is no precision 'float23'"
@@ -183,9 +189,9 @@ def refusals() -> Iterator[tuple[tuple[str, str, str], str]]:
 
 @pytest.mark.parametrize(("arguments", "sentence"), refusals())
 def test_the_command_refuses_what_no_setting_is(arguments: tuple[str, str, str], sentence: str) -> None:
-    assert _setting("as_written", "onnxruntime", "float32") == "as_written"
+    assert _settings("as_written", "onnxruntime", "float32") == ["as_written"]
     with pytest.raises(InputError, match=sentence):
-        _setting(*arguments)
+        _settings(*arguments)
 
 
 def test_a_model_is_optimised_for_the_runtime_in_which_it_will_run(setting: str) -> None:

@@ -26,7 +26,7 @@ from rlflow.plugins import unknown
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
-from rlflow.runtime.runtimes import ONNX_RUNTIME, PRECISIONS, setting_of
+from rlflow.runtime.runtimes import AUTO, ONNX_RUNTIME, PRECISIONS, runtime_names, setting_of, settings_of
 from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.show.page import write as write_page
@@ -52,13 +52,15 @@ def optimise(
         str,
         typer.Option(
             help="The runtime in which the model will run, and the result is checked and timed: onnxruntime, "
-            "openvino, or one of another package."
+            "openvino, or one of another package; auto: ONNX Runtime, then all others beside it, of which the fastest "
+            "counts."
         ),
     ] = ONNX_RUNTIME,
     precision: Annotated[
         str,
         typer.Option(
-            help=f"The type in which that computes with floats: {' or '.join(PRECISIONS)}. float32 keeps every digit."
+            help=f"The type in which that computes with floats: {', '.join(PRECISIONS)}, or auto, whatever is fastest "
+            "within the tolerance."
         ),
     ] = "float32",
     tolerance: Annotated[
@@ -137,7 +139,7 @@ def optimise(
     """
     options = _method_options(method, policy, trained_on)
     budget_s = parse_budget(budget)
-    setting = _setting(setting, runtime, precision)
+    setting, *beside = _settings(setting, runtime, precision)
     shapes = dict(parse_shape(text) for text in shape or ())
     check_writable(output)
     if page is not None:
@@ -155,9 +157,14 @@ def optimise(
                 prices=_price_cache(),
                 budget_s=budget_s,
                 setting=setting,
+                beside=beside,
                 shapes=shapes,
                 read=read or (),
-                gate=GateConfig(threads=threads, proof=SequentialTest() if prove else None, tolerance=tolerance),
+                gate=GateConfig(
+                    threads=threads,
+                    proof=SequentialTest() if prove else None,
+                    tolerance=None if precision == "float32" else tolerance,
+                ),
                 reproducer=Path(f"{output}.reproducer"),
                 passes=passes,
                 on_progress=on_progress,
@@ -171,16 +178,24 @@ def optimise(
         write_page(page, f"{model} → {output}", optimisation_content(optimised, ["rlflow", *sys.argv[1:]]))
 
 
-def _setting(setting: str, runtime: str, precision: str) -> str:
-    """The setting that a runtime and a precision name. `InputError` for a setting of ONNX Runtime in another one."""
-    if precision not in PRECISIONS:
-        raise InputError(unknown("precision", precision, PRECISIONS))
-    found = setting_of(runtime, precision)
+def _settings(setting: str, runtime: str, precision: str) -> list[str]:
+    """Return the setting to optimise for, then those to compare it with.
+
+    `InputError` for a setting of ONNX Runtime in another runtime.
+    """
+    if precision not in (*PRECISIONS, AUTO):
+        raise InputError(unknown("precision", precision, (*PRECISIONS, AUTO)))
+    if runtime != AUTO and precision != AUTO:
+        found = [setting_of(runtime, precision)]  # type: ignore[arg-type]
+    else:
+        found = settings_of(ONNX_RUNTIME if runtime == AUTO else runtime)
+        others = runtime_names() if runtime == AUTO else []
+        found += [other for name in others for other in settings_of(name) if other not in found]
     if setting == DEFAULT_SETTING:
         return found
-    if found != DEFAULT_SETTING:
+    if found != [DEFAULT_SETTING]:
         raise InputError(f"--setting {setting} is for ONNX Runtime, and float32, alone: leave it out")
-    return setting
+    return [setting]
 
 
 def _check_page(path: Path) -> None:

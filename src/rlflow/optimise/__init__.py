@@ -13,6 +13,7 @@ In the order in which a model meets them:
 - `shortlist` measures a few of the graphs that a search by other prices went through, where no race fits;
 - `gate` lets nothing pass that computes something else;
 - `timing` lets candidates race, and decides whether one is faster than the original;
+- `runtimes` does both in other settings, and tells the fastest;
 - `refusal` makes whatever happens to a candidate a reason for the next best one, and never the end of the run;
 - `diagnose` finds the wrong step of a result that differs, and `reproducer` writes what shows it;
 - `report` is what the user reads, `report_page` the page that it opens.
@@ -63,6 +64,7 @@ def optimise(
     prices: Path | str | None = None,
     budget_s: float | None = DEFAULT_BUDGET_S,
     setting: str = DEFAULT_SETTING,
+    beside: Sequence[str] = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
     read: Sequence[str] = (),
     gate: GateConfig | None = None,
@@ -98,7 +100,8 @@ def optimise(
     `setting` is what is optimised for: "deployed" is ONNX Runtime as people run it, "as_written" with its own
     optimisation off, "openvino" another runtime (`rlflow.runtime.runtimes`), in which the result is then checked and
     timed; prices are those of ONNX Runtime. One that computes in a coarser type, such as "openvino_bfloat16", wants
-    `GateConfig.tolerance`.
+    `GateConfig.tolerance`. In the settings `beside` it, the original and the result are compared and timed, too, when
+    all else is done; the report has a table of them, and where one is faster, it decides which model is returned.
 
     `shapes` are those of inputs, by name, with which a model of dynamic dimensions is run: what is faster at one size
     may be slower at another, and some rewrites are right at one size alone. The search sees these sizes and, where the
@@ -153,6 +156,7 @@ def optimise(
         prices=None if prices is None else Path(prices),
         budget_s=budget_s,
         setting=setting,
+        beside=beside,
         shapes=shapes or {},
         read=read,
         gate=gate or GateConfig(),

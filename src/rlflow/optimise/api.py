@@ -32,7 +32,8 @@ from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
 from rlflow.optimise.pre_passes import FirstMove
-from rlflow.optimise.report import LatencyChange, OptimisationReport
+from rlflow.optimise.report import InSetting, LatencyChange, OptimisationReport
+from rlflow.optimise.runtimes import fastest, in_settings
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
 from rlflow.optimise.timing import is_faster, is_slower
@@ -43,7 +44,7 @@ from rlflow.rules.rule import Rule
 from rlflow.rules.user_rules import library_of
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
-from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK
+from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, said
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.apart import time_batch_apart
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
+_BESIDE = 0.25
+"""The part of the time in which a result is run in other settings, if that is asked for."""
 MEASURED = "measured"
 PREDICTED = "predicted"
 PASSES = "passes"
@@ -138,6 +141,7 @@ class Request:
     prices: Path | None
     budget_s: float | None
     setting: str
+    beside: Sequence[str]
     shapes: Mapping[str, Sequence[int]]
     read: Sequence[str]
     gate: GateConfig
@@ -149,6 +153,8 @@ class Request:
     def __post_init__(self) -> None:
         if self.setting not in RUNTIMES.names():
             raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(RUNTIMES.names())}")
+        for setting in self.beside:
+            RUNTIMES.get(setting)
         if isinstance(self.disabled, str):
             raise InputError(f"disabled is the text {self.disabled!r}: give a list of ids or names of rules")
         if isinstance(self.read, str):
@@ -199,11 +205,13 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
             pipeline = Pipeline(phases, search.rules, dimensions)
             flushed = without_subnormals(phases, source.model, original, judged, deadline)
             argument = source.argument if flushed.equivalence is None else ""
-            made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, deadline, argument)
+            until = deadline.part(1.0 - _BESIDE) if request.beside else deadline
+            made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, until, argument)
+            settings = _in_settings(made, flushed, request, config, deadline)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     rewriting = _rewriting(made, search, shortlist, bool(argument))
-    return _optimised(made, flushed, source, search, rewriting, request, deadline)
+    return _optimised(made, flushed, source, search, rewriting, request, deadline, settings)
 
 
 def _without_rules(request: Request) -> Request:
@@ -247,9 +255,14 @@ def _optimised(
     rewriting: Rewriting,
     request: Request,
     deadline: Deadline,
+    settings: tuple[InSetting, ...],
 ) -> Optimised:
     """Decide which model is delivered, and report."""
     is_better, reason = _decision(made, request, deadline)
+    setting = request.setting
+    if settings and (row := fastest(settings)).setting != setting:
+        setting = row.setting
+        is_better, reason = _decision_in(row, is_better, reason)
     equivalence, best = made.equivalence, made.candidate
     written: Written = "optimised"
     if flushed.report is not None and flushed.report.weights:
@@ -267,7 +280,8 @@ def _optimised(
         equivalence=equivalence,
         hardware=fingerprint(request.gate.threads).key,
         budget_s=request.budget_s,
-        setting=request.setting,
+        setting=setting,
+        settings=settings,
         threads=request.gate.threads,
         seed=request.gate.seed,
         draws_asked=request.gate.draws,
@@ -310,6 +324,34 @@ def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tup
     verdict = made.latency[request.setting].verdict
     is_cut_short = verdict.decision == "undecided" and verdict.rounds < request.gate.rounds
     return False, f"{UNDECIDED} (probability {verdict.faster_probability:.2f})" if is_cut_short else NOT_FASTER
+
+
+def _in_settings(
+    made: PipelineResult, flushed: Flushed, request: Request, config: GateConfig, deadline: Deadline
+) -> tuple[InSetting, ...]:
+    """Run what was made, or the original alone, in all settings that were asked for; none where it cannot be judged."""
+    reference = flushed.judging.result().reference
+    if not request.beside or reference is None:
+        return ()
+    candidate = flushed.file
+    if not made.left_because and made.refusal is None:
+        candidate = write_mapped(made.candidate, flushed.file.with_name("result.onnx"), like=flushed.file)
+    if request.on_progress:
+        request.on_progress(1.0 - _BESIDE, "running the result in other settings")
+    return in_settings(flushed.file, candidate, (request.setting, *request.beside), config, reference, deadline)
+
+
+def _decision_in(row: InSetting, is_better: bool, reason: str) -> tuple[bool, str]:
+    """Say whether the candidate is delivered for a setting that is faster than the first, and why.
+
+    One that is faster in the first is delivered unless it is slower here.
+    """
+    assert row.rewriting is not None, "it could be timed"
+    assert row.best is not None
+    decision, words = row.rewriting.verdict.decision, f"{row.best.verdict.ratio:.3f} times as fast {said(row.setting)}"
+    if row.is_equivalent and (decision == "faster" or (is_better and decision != "slower")):
+        return True, f"{words}, and equal within the tolerance there"
+    return False, f"{words} as it is; of the rewritten model: {reason}"
 
 
 def _overall(on_progress: OnProgress | None, budget_s: float | None, deadline: Deadline) -> OnProgress | None:

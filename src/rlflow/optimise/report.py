@@ -4,6 +4,7 @@ optimised.report.summary()     a few sentences: what was written and why, latenc
 optimised.report.to_json()     the same figures and more, checked against the schema before it is returned
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,6 +75,55 @@ class Racer:
     steps: int
     ratio: float
     rounds: int
+
+
+@dataclass(frozen=True)
+class InSetting:
+    """Original and rewritten model in one of several settings, or why nothing is known of them there.
+
+    Errors are relative, against the original as written. `is_right` says that the original's own is one of rounding, or
+    one that the user accepts. `rewriting` is what rewriting changes there, and `best` compares the original in the
+    first setting with the faster of both in this one.
+    """
+
+    setting: str
+    error_before: float = 0.0
+    error_after: float = 0.0
+    is_right: bool = False
+    is_equivalent: bool = False
+    rewriting: LatencyChange | None = None
+    best: LatencyChange | None = None
+    left_because: str = ""
+
+    @property
+    def summary(self) -> str:
+        """One line of a table."""
+        runtime = RUNTIMES.get(self.setting)
+        where = f"{runtime.name} {runtime.version}, {runtime.precision}"
+        if self.rewriting is None or self.best is None:
+            return f"  {where}: {self.left_because}"
+        wrong = "" if self.is_right else "; not within the tolerance"
+        return (
+            f"  {where}: {self.rewriting.before_ms:.3f} ms -> {self.rewriting.after_ms:.3f} ms rewritten, "
+            f"{self.rewriting.verdict.ratio:.3f} times as fast ({self.rewriting.verdict.decision}); relative error "
+            f"{self.error_before:.1e}, rewritten {self.error_after:.1e}{wrong}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        runtime = RUNTIMES.get(self.setting)
+        errors = (self.error_before, self.error_after)
+        return {
+            "setting": self.setting,
+            "runtime": runtime.name,
+            "version": runtime.version,
+            "precision": runtime.precision,
+            "errors": [error if math.isfinite(error) else None for error in errors],
+            "is_right": self.is_right,
+            "is_equivalent": self.is_equivalent,
+            "rewriting": None if self.rewriting is None else latency_json(self.rewriting),
+            "best": None if self.best is None else latency_json(self.best),
+            "left_because": self.left_because,
+        }
 
 
 @dataclass(frozen=True)
@@ -245,6 +295,7 @@ class OptimisationReport:
     about other candidates, which computed something else or could not be run. If there were subnormal weights, as
     `subnormals` tells, the model without them is the one "before", but for equality. `read` is what the caller reads
     of the original's outputs, whose whole the model "before" computes, and no other; empty: all of them.
+    `settings` compare several, if that was asked for; what is written is for the fastest, `setting`.
     """
 
     input: str
@@ -284,6 +335,7 @@ class OptimisationReport:
     refusals: tuple[Refusal, ...] = ()
     subnormals: SubnormalReport | None = None
     read: tuple[str, ...] = ()
+    settings: tuple[InSetting, ...] = ()
 
     @property
     def improvement_percent(self) -> float:
@@ -307,6 +359,7 @@ class OptimisationReport:
         document["rule_names"] = dict(self.rule_names)
         document["assumptions"] = {name: list(rules) for name, rules in self.assumptions.items()}
         document["read"] = list(self.read)
+        document["settings"] = [row.to_json() for row in self.settings]
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
         document["refusals"] = [refusal.to_json() for refusal in self.refusals]
         document["subnormals"] = None if self.subnormals is None else self.subnormals.to_json()
@@ -336,6 +389,9 @@ class OptimisationReport:
         threads = "" if self.threads == 1 else f", {self.threads} threads"
         for setting, change in self.latency.items():
             yield f"Latency {_setting_words(setting)}{threads}: {change_words(change)}."
+        if self.settings:
+            rows = "\n".join(row.summary for row in self.settings)
+            yield f"Fastest {_setting_words(self.setting)}, of these:\n{rows}"
 
     def _warnings(self) -> Iterator[str]:
         """Sentences on what nobody may overlook: candidates that were wrong, and an original that is."""

@@ -26,6 +26,8 @@ YARDSTICK = "as_written"
 """The setting that says what a model computes."""
 ONNX_RUNTIME = "onnxruntime"
 """The runtime whose settings bear no name of a runtime."""
+AUTO = "auto"
+"""No runtime and no precision, but all of them."""
 _DEPLOYED = "deployed"
 
 
@@ -93,6 +95,12 @@ def setting_of(runtime: str, precision: Precision) -> str:
     if setting not in RUNTIMES.names():
         raise InputError(f"{runtime} does not compute in {precision}: choose another runtime, or float32")
     return setting
+
+
+def settings_of(runtime: str) -> list[str]:
+    """Return the settings of a runtime, float32 first, but for the yardstick."""
+    exact = setting_of(runtime, "float32")
+    return [exact, *(name for name in RUNTIMES.names() if name in {f"{exact}_{each}" for each in PRECISIONS})]
 
 
 def runtime_names() -> list[str]:

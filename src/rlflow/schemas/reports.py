@@ -268,6 +268,27 @@ class Subgraph(Document):
     refusals: list[Refusal]
 
 
+class InSetting(Document):
+    """The original and the rewritten model in one of several settings."""
+
+    setting: Setting
+    runtime: Text
+    version: Text
+    precision: Text
+    errors: tuple[Error | None, Error | None]
+    """Relative ones against the original as written, of the original and of the rewritten model; null: without size."""
+    is_right: bool
+    """The original's is one of rounding, or one that the user accepts."""
+    is_equivalent: bool
+    """So is the rewritten model's."""
+    rewriting: Change | None
+    """From the original to the rewritten model; null where they do not run."""
+    best: Change | None
+    """From the original in the first setting to the faster of both in this one; null where they do not run."""
+    left_because: str
+    """Why they do not run; empty where they do."""
+
+
 class OptimiseReport(Document):
     """The report of one optimisation; where the original was written, `..._after` figures belong to the candidate
     that was turned down.
@@ -328,6 +349,8 @@ class OptimiseReport(Document):
     seed: Seed
     read: list[Text]
     """The parts of the original's outputs that the caller reads, which are the outputs; empty: all of them, whole."""
+    settings: list[InSetting]
+    """Settings that were compared, if that was asked for; `setting` is the fastest, and what is written is for it."""
     pinned: dict[str, list[int | str | None]]
     """By input, the shape that it declares where the original leaves sizes open; empty where they stay open."""
     rule_names: dict[str, Text]
