@@ -5,7 +5,6 @@ OpenVINO is an extra: what needs it is skipped where it is not installed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -182,12 +181,13 @@ def test_auto_is_one_setting_and_those_beside_it() -> None:
     assert _settings("deployed", "onnxruntime", "auto") == ["deployed"]
 
 
-def refusals() -> Iterator[tuple[tuple[str, str, str], str]]:
-    yield ("as_written", "openvino", "float32"), "is for ONNX Runtime"
-    yield ("deployed", "openvino", "float23"), "there is no precision 'float23'"
-
-
-@pytest.mark.parametrize(("arguments", "sentence"), refusals())
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("as_written", "openvino", "float32"), "is for ONNX Runtime"),
+        (("deployed", "openvino", "float23"), "there is no precision 'float23'"),
+    ],
+)
 def test_the_command_refuses_what_no_setting_is(arguments: tuple[str, str, str], sentence: str) -> None:
     assert _settings("as_written", "onnxruntime", "float32") == ["as_written"]
     with pytest.raises(InputError, match=sentence):

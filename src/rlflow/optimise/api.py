@@ -33,7 +33,7 @@ from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
 from rlflow.optimise.pre_passes import FirstMove
 from rlflow.optimise.report import InSetting, LatencyChange, OptimisationReport
-from rlflow.optimise.runtimes import fastest, in_settings
+from rlflow.optimise.runtimes import Beside, fastest
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
 from rlflow.optimise.timing import is_faster, is_slower
@@ -207,11 +207,12 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
             argument = source.argument if flushed.equivalence is None else ""
             until = deadline.part(1.0 - _BESIDE) if request.beside else deadline
             made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, until, argument)
-            settings = _in_settings(made, flushed, request, config, deadline)
+            decision = _decision(made, request, deadline)
+            settings = _in_settings(made, flushed, decision[0], request, config, deadline)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     rewriting = _rewriting(made, search, shortlist, bool(argument))
-    return _optimised(made, flushed, source, search, rewriting, request, deadline, settings)
+    return _optimised(made, flushed, source, search, rewriting, request, decision, settings)
 
 
 def _without_rules(request: Request) -> Request:
@@ -254,15 +255,11 @@ def _optimised(
     search: _Search,
     rewriting: Rewriting,
     request: Request,
-    deadline: Deadline,
+    decision: tuple[bool, str],
     settings: tuple[InSetting, ...],
 ) -> Optimised:
-    """Decide which model is delivered, and report."""
-    is_better, reason = _decision(made, request, deadline)
-    setting = request.setting
-    if settings and (row := fastest(settings)).setting != setting:
-        setting = row.setting
-        is_better, reason = _decision_in(row, is_better, reason)
+    """Report on the model that is delivered, by the decision for the first setting or in the fastest of several."""
+    setting, is_better, reason = _in_fastest(settings, *decision) if settings else (request.setting, *decision)
     equivalence, best = made.equivalence, made.candidate
     written: Written = "optimised"
     if flushed.report is not None and flushed.report.weights:
@@ -327,31 +324,33 @@ def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tup
 
 
 def _in_settings(
-    made: PipelineResult, flushed: Flushed, request: Request, config: GateConfig, deadline: Deadline
+    made: PipelineResult, flushed: Flushed, is_better: bool, request: Request, config: GateConfig, deadline: Deadline
 ) -> tuple[InSetting, ...]:
     """Run what was made, or the original alone, in all settings that were asked for; none where it cannot be judged."""
-    reference = flushed.judging.result().reference
-    if not request.beside or reference is None:
+    judgement = flushed.judging.result()
+    if not request.beside or judgement.reference is None:
         return ()
-    candidate = flushed.file
+    candidate, known = None, judgement.report
     if not made.left_because and made.refusal is None:
         candidate = write_mapped(made.candidate, flushed.file.with_name("result.onnx"), like=flushed.file)
+        known = made.equivalence
     if request.on_progress:
         request.on_progress(1.0 - _BESIDE, "running the result in other settings")
-    return in_settings(flushed.file, candidate, (request.setting, *request.beside), config, reference, deadline)
+    beside = Beside(flushed.file, candidate, request.setting, is_better, config, judgement.reference, deadline)
+    return beside.rows(known, request.beside)
 
 
-def _decision_in(row: InSetting, is_better: bool, reason: str) -> tuple[bool, str]:
-    """Say whether the candidate is delivered for a setting that is faster than the first, and why.
-
-    One that is faster in the first is delivered unless it is slower here.
-    """
-    assert row.rewriting is not None, "it could be timed"
-    assert row.best is not None
-    decision, words = row.rewriting.verdict.decision, f"{row.best.verdict.ratio:.3f} times as fast {said(row.setting)}"
-    if row.is_equivalent and (decision == "faster" or (is_better and decision != "slower")):
-        return True, f"{words}, and equal within the tolerance there"
-    return False, f"{words} as it is; of the rewritten model: {reason}"
+def _in_fastest(settings: tuple[InSetting, ...], is_better: bool, reason: str) -> tuple[str, bool, str]:
+    """Return the fastest setting, and whether the candidate is delivered for it, and why or why not."""
+    row = fastest(settings)
+    if row is settings[0] or row.best is None:
+        return settings[0].setting, is_better, reason
+    words = (
+        f"{row.best.verdict.ratio:.3f} times as fast {said(row.setting)} as the original {said(settings[0].setting)}"
+    )
+    if row.is_better:
+        return row.setting, True, f"{words}, and equal within the tolerance there"
+    return row.setting, False, f"{words}; of the rewritten model: {reason}"
 
 
 def _overall(on_progress: OnProgress | None, budget_s: float | None, deadline: Deadline) -> OnProgress | None:

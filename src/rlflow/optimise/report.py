@@ -82,8 +82,9 @@ class InSetting:
     """Original and rewritten model in one of several settings, or why nothing is known of them there.
 
     Errors are relative, against the original as written. `is_right` says that the original's own is one of rounding, or
-    one that the user accepts. `rewriting` is what rewriting changes there, and `best` compares the original in the
-    first setting with the faster of both in this one.
+    one that the user accepts, `is_equivalent` the same of the rewritten model, and `is_better` that this is the one to
+    take there. `rewriting` is what it changes there, if there is one, and `best` compares the original in the first
+    setting with the better of both in this one.
     """
 
     setting: str
@@ -91,6 +92,7 @@ class InSetting:
     error_after: float = 0.0
     is_right: bool = False
     is_equivalent: bool = False
+    is_better: bool = False
     rewriting: LatencyChange | None = None
     best: LatencyChange | None = None
     left_because: str = ""
@@ -100,14 +102,14 @@ class InSetting:
         """One line of a table."""
         runtime = RUNTIMES.get(self.setting)
         where = f"{runtime.name} {runtime.version}, {runtime.precision}"
-        if self.rewriting is None or self.best is None:
-            return f"  {where}: {self.left_because}"
-        wrong = "" if self.is_right else "; not within the tolerance"
-        return (
-            f"  {where}: {self.rewriting.before_ms:.3f} ms -> {self.rewriting.after_ms:.3f} ms rewritten, "
-            f"{self.rewriting.verdict.ratio:.3f} times as fast ({self.rewriting.verdict.decision}); relative error "
-            f"{self.error_before:.1e}, rewritten {self.error_after:.1e}{wrong}"
-        )
+        if self.best is None:
+            return f"{where}: {self.left_because}"
+        original = f"{where}: error {self.error_before:.1e}{'' if self.is_right else ', beyond the tolerance'}"
+        best = f"at best {self.best.verdict.ratio:.3f} times as fast as the original in the first"
+        if self.rewriting is None:
+            return f"{original}; {self.best.after_ms:.3f} ms, {best}"
+        different = "" if self.is_equivalent else ", which is not equivalent"
+        return f"{original}; rewritten {self.error_after:.1e}{different}; {change_words(self.rewriting)}; {best}"
 
     def to_json(self) -> dict[str, Any]:
         runtime = RUNTIMES.get(self.setting)
@@ -120,6 +122,7 @@ class InSetting:
             "errors": [error if math.isfinite(error) else None for error in errors],
             "is_right": self.is_right,
             "is_equivalent": self.is_equivalent,
+            "is_better": self.is_better,
             "rewriting": None if self.rewriting is None else latency_json(self.rewriting),
             "best": None if self.best is None else latency_json(self.best),
             "left_because": self.left_because,
@@ -390,8 +393,8 @@ class OptimisationReport:
         for setting, change in self.latency.items():
             yield f"Latency {_setting_words(setting)}{threads}: {change_words(change)}."
         if self.settings:
-            rows = "\n".join(row.summary for row in self.settings)
-            yield f"Fastest {_setting_words(self.setting)}, of these:\n{rows}"
+            rows = "\n".join(f"  {row.summary}" for row in self.settings)
+            yield f"Fastest {_setting_words(self.setting)}, of these (errors against the original as written):\n{rows}"
 
     def _warnings(self) -> Iterator[str]:
         """Sentences on what nobody may overlook: candidates that were wrong, and an original that is."""

@@ -139,6 +139,8 @@ def _checks(report: OptimisationReport) -> Iterator[list[str]]:
         yield ["In float64", str(equivalence.float64)]
     for setting, change in report.latency.items():
         yield [f"Latency {said(setting)}", change_words(change)]
+    for row in report.settings:
+        yield [f"Beside others, {said(row.setting)}", row.summary]
     for assumption, rules in report.assumptions.items():
         yield ["Assumes", f"{ASSUMPTIONS[assumption]} ({', '.join(report.rule_names.get(r, r) for r in rules)})"]
     for name, shape in report.pinned.items():

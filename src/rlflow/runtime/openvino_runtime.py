@@ -42,7 +42,7 @@ class Compiled:
         try:
             values = self.request.infer(dict(inputs), share_inputs=True)
         except Exception as error:
-            raise RLFlowError(f"{_NAMED} could not run the model: {brief(error)}") from error
+            raise RLFlowError(f"{_NAMED} could not run the model: {_reason(error)}") from error
         return {name: values[place] for place, name in enumerate(self.outputs)}
 
     def repeated(self, inputs: Mapping[str, np.ndarray]) -> Callable[[], Any]:
@@ -71,7 +71,7 @@ class OpenVino:
             try:
                 compiled = _core().compile_model(str(file), _DEVICE, self._options(threads))
             except Exception as error:
-                message = f"{_NAMED} {self.version} could not load the model: {brief(error)}"
+                message = f"{_NAMED} {self.version} could not load the model: {_reason(error)}"
                 raise RLFlowError(without_scratch(message)) from error
         return Compiled(compiled.create_infer_request(), outputs)
 
@@ -91,6 +91,12 @@ def _core() -> ov.Core:
 @cache
 def _capabilities() -> frozenset[str]:
     return frozenset(_core().get_property(_DEVICE, "OPTIMIZATION_CAPABILITIES"))
+
+
+def _reason(error: Exception) -> str:
+    """The last line of an error: those before it say where in OpenVINO it came from."""
+    lines = str(error).strip().splitlines()
+    return brief(RLFlowError(lines[-1].lstrip("- "))) if lines else type(error).__name__
 
 
 FLOAT32 = OpenVino("float32", f"in {_NAMED}")

@@ -281,10 +281,12 @@ class InSetting(Document):
     """The original's is one of rounding, or one that the user accepts."""
     is_equivalent: bool
     """So is the rewritten model's."""
+    is_better: bool
+    """The rewritten model is the one to take there; else the original is."""
     rewriting: Change | None
-    """From the original to the rewritten model; null where they do not run."""
+    """From the original to the rewritten model; null where there is none, or they do not run."""
     best: Change | None
-    """From the original in the first setting to the faster of both in this one; null where they do not run."""
+    """From the original in the first setting to the better of both in this one; null where they do not run."""
     left_because: str
     """Why they do not run; empty where they do."""
 
