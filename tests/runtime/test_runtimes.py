@@ -5,13 +5,15 @@ OpenVINO is an extra: what needs it is skipped where it is not installed.
 
 from __future__ import annotations
 
+import math
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import ModelProto, parser
 from support.coarse_runtime import COARSE as COARSE_RUNTIME
-from support.coarse_runtime import ENTRY, Coarse
+from support.coarse_runtime import Coarse, announce
 
 import rlflow
 from rlflow import zoo
@@ -24,6 +26,7 @@ from rlflow.optimise.gate import GateConfig, judged
 from rlflow.optimise.timing import timed
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, open_model, runtime_names, setting_of
+from rlflow.runtime.timing.latency import compare_latency
 
 SINGLE = {"as_written": 1e-6, "deployed": 1e-6, "openvino": 1e-5}
 """The relative errors that float32 explains in these few layers; other settings may be off by 3 % of a value."""
@@ -95,6 +98,35 @@ def test_what_a_runtime_refuses_is_an_error_of_ours(setting: str) -> None:
         open_model(unknown, setting)
 
 
+def products(count: int) -> ModelProto:
+    """A chain of so many products of matrices, and nothing else."""
+    nodes = "".join(f"v{number + 1} = MatMul(v{number}, w) " for number in range(count))
+    return parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 17]>
+        model (float[256, 256] v0, float[256, 256] w) => (float[256, 256] v{count}) {{ {nodes} }}
+    """)
+
+
+def test_the_clock_sees_the_work(setting: str) -> None:
+    """On one thread it is that of the thread that asks: work in another would take no time."""
+    model = open_model(products(16), setting, threads=1)
+    run = model.repeated(inputs_of(products(16)))
+    run()
+    before_ns = time.thread_time_ns(), time.process_time_ns()
+    for _ in range(5):
+        run()
+    thread_ns, process_ns = time.thread_time_ns() - before_ns[0], time.process_time_ns() - before_ns[1]
+    assert thread_ns > 0.8 * process_ns
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_four_times_the_work_takes_longer(setting: str, threads: int) -> None:
+    models = {"little": products(4), "much": products(16)}
+    times_ms = compare_latency(models, setting=setting, rounds=3, runs_per_round=3, threads=threads)
+    ratio = np.median(times_ms["much"] / times_ms["little"])
+    assert 2 < ratio < (8 if threads == 1 else math.inf), "on several threads it is the time on the wall, beside others"
+
+
 def test_a_wrong_model_is_found_in_every_runtime(setting: str) -> None:
     """The yardstick is the same for all of them."""
     right, wrong = (zoo.build("tiny_chain", seed=seed) for seed in (0, 1))
@@ -106,9 +138,10 @@ def test_a_wrong_model_is_found_in_every_runtime(setting: str) -> None:
 
 
 @pytest.fixture
-def coarse(monkeypatch: pytest.MonkeyPatch) -> Coarse:
+def coarse(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Coarse:
     """The runtime of another package, of which nothing but the registry knows."""
-    monkeypatch.setitem(RUNTIMES.built_in, "coarse", ENTRY)  # type: ignore[arg-type]
+    announce(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     COARSE_RUNTIME.opened.clear()
     return COARSE_RUNTIME
 

@@ -12,9 +12,6 @@ from onnx import ModelProto
 
 from rlflow.runtime.runtimes import OpenModel, Precision, open_model
 
-ENTRY = "support.coarse_runtime:COARSE"
-"""What its package announces under the name `coarse`."""
-
 
 @dataclass(frozen=True)
 class Cut:
@@ -52,3 +49,11 @@ def _cut(value: np.ndarray) -> np.ndarray:
 
 
 COARSE = Coarse()
+
+
+def announce(folder: Path) -> None:
+    """Write the metadata by which pip would announce the runtime `coarse`, in a folder on the path."""
+    metadata = folder / "coarse_runtime-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: coarse-runtime\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[rlflow.runtimes]\ncoarse = support.coarse_runtime:COARSE\n")
