@@ -38,7 +38,10 @@ class OpenModel(Protocol):
         """Return the outputs by name, in the model's order. Raises `RLFlowError` when the runtime stops."""
 
     def repeated(self, inputs: Mapping[str, np.ndarray]) -> Callable[[], Any]:
-        """Return what runs it on these inputs and does nothing else: that is what is timed."""
+        """Return what runs it on these inputs and does nothing else: that is what is timed.
+
+        On one thread, that is the thread that calls, by whose clock it goes (`rlflow.runtime.timing.clock`).
+        """
 
 
 class Runtime(Protocol):
