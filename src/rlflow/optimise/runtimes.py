@@ -121,7 +121,7 @@ class Beside:
         )
 
     def _change(self, timed: Sequence[Round], before: _Where, after: _Where) -> LatencyChange:
-        """What changes from one model in its setting to another in its own."""
+        """The change from one model in its setting to another in its own."""
         rounds = [Round(_beside(each.times_ms, before, after), each.retaken) for each in timed]
         return latency_change(rounds, self.config.belief, self.config.proof)
 

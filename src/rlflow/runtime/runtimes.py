@@ -49,7 +49,7 @@ class Runtime(Protocol):
 
     @property
     def name(self) -> str:
-        """As its makers write it."""
+        """The name as its makers write it."""
 
     @property
     def version(self) -> str: ...
@@ -60,7 +60,7 @@ class Runtime(Protocol):
 
     @property
     def said(self) -> str:
-        """Where a model runs, in a sentence, as in "as deployed"."""
+        """The words for it in a sentence, such as "as deployed"."""
 
     def open(self, model: ModelProto | Path, threads: int) -> OpenModel:
         """Raises `InputError` for a number of threads below 1, `RLFlowError` for a model that it refuses."""
