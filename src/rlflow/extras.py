@@ -22,6 +22,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock", "jinja2", "sqlalchemy", "yaml"),
     "plots": ("matplotlib",),
     "frameworks": ("onnx2torch",),
+    "openvino": ("openvino",),
     "xla": ("jax", "jaxlib"),
     "xla-onnx": ("torch_mlir",),
 }

@@ -1,6 +1,7 @@
 """The command line as a person meets it: real files, real ONNX Runtime, one clear sentence where something is wrong."""
 
 import json
+import sys
 
 import onnx
 import pytest
@@ -82,6 +83,47 @@ def test_sessions_have_as_many_threads_as_are_asked_for(rlflow, tmp_path):
     code, _, err = rlflow("optimise", source, "-o", target, "--threads", "0")
     assert code == 2
     assert "--threads" in err
+
+
+def test_a_model_for_another_runtime_is_checked_and_timed_there(rlflow, tmp_path):
+    pytest.importorskip("openvino")
+    source, target = save(tmp_path / "in.onnx", "conv"), tmp_path / "out.onnx"
+    options = ("--runtime", "openvino", "--method", "greedy", "--budget", "30s", "--json")
+    code, out, err = rlflow("optimise", source, "-o", target, *options)
+    assert code == 0, err
+    report = json.loads(out)
+    schemas.validate(OptimiseReport, report)
+    assert (report["setting"], report["settings"]) == ("openvino", [])
+    assert set(report["equivalence"]["by_setting"]) <= {"as_written", "openvino"}
+    assert set(report["latency"]) <= {"openvino"}
+
+
+def test_auto_has_a_row_of_each_runtime_and_precision(rlflow, tmp_path):
+    pytest.importorskip("openvino")
+    source, target = save(tmp_path / "in.onnx", "mlp"), tmp_path / "out.onnx"
+    options = ("--runtime", "auto", "--method", "greedy", "--budget", "60s", "--json")
+    code, out, err = rlflow("optimise", source, "-o", target, *options)
+    assert code == 0, err
+    report = json.loads(out)
+    schemas.validate(OptimiseReport, report)
+    first, second, coarse = report["settings"]
+    assert [each["setting"] for each in report["settings"]] == ["deployed", "openvino", "openvino_bfloat16"]
+    assert first["is_right"]
+    assert second["is_right"]
+    assert second["best"]["ratio"] > 0
+    assert bool(coarse["best"]) != bool(coarse["left_because"]), "this processor has bfloat16, or the row says so"
+    assert report["setting"] != "openvino_bfloat16", "nobody accepted its error"
+    delivered = next(each for each in report["settings"] if each["setting"] == report["setting"])
+    assert (report["written"] == "optimised") == delivered["is_better"]
+
+
+@pytest.mark.parametrize("runtime", ["openvino", "auto"])
+def test_a_runtime_that_is_not_installed_says_what_to_install(refused, tmp_path, monkeypatch, runtime):
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    monkeypatch.delitem(sys.modules, "rlflow.runtime.openvino_runtime", raising=False)
+    source = save(tmp_path / "in.onnx", "mlp")
+    said = refused("optimise", source, "-o", tmp_path / "out.onnx", "--runtime", runtime)
+    assert "needs openvino, which is not installed: pip install 'rlflow[openvino]'" in said
 
 
 def test_what_is_read_of_an_output_is_all_that_is_computed(rlflow, tmp_path):

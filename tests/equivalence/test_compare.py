@@ -15,7 +15,7 @@ from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.runtime.session import open_session
+from rlflow.runtime.runtimes import open_model
 from rlflow.search.greedy import Greedy
 
 
@@ -65,7 +65,7 @@ def test_a_weight_just_above_the_tolerance_fails_and_just_below_passes(make_mode
 def test_where_there_is_no_time_one_input_is_drawn(make_dense):
     """The first of those that are drawn otherwise. Not vacuous: it tells a wrong model from a right one."""
     model = make_dense()
-    session = open_session(model, "as_written")
+    session = open_model(model, "as_written")
     hurried = run_original(model, session, draws=3, drawing_s=0.0)
     assert (len(hurried.inputs), len(run_original(model, session, draws=3).inputs)) == (1, 3)
     report = compare(model, make_dense(), reference=hurried)
@@ -86,10 +86,10 @@ def test_what_the_original_computes_may_be_known(make_dense):
 def test_a_model_is_compared_with_itself_by_running_it_twice(make_dense):
     """Not vacuous: of a session that computes something else, the same is said as of another model."""
     model, wrong = make_dense(), make_dense(scale=1 + 1e-2)
-    session = open_session(model, "as_written")
+    session = open_model(model, "as_written")
     reference = run_original(model, session)
     assert compare_with_itself(model, session, reference).equivalent
-    other = compare_with_itself(model, open_session(wrong, "as_written"), reference)
+    other = compare_with_itself(model, open_model(wrong, "as_written"), reference)
     assert not other.equivalent
     assert other.max_relative_error == compare(model, wrong).max_relative_error
 

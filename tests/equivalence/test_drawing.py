@@ -12,19 +12,19 @@ from rlflow.equivalence.difference import is_informative
 from rlflow.equivalence.drawing import Drawing
 from rlflow.equivalence.reference import run_original
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.session import open_session, run
+from rlflow.runtime.runtimes import open_model
 
 INT64 = TensorProto.INT64
 
 
 def reference_of(model, **settings):
-    return run_original(model, open_session(model, "as_written"), **settings)
+    return run_original(model, open_model(model, "as_written"), **settings)
 
 
 def test_the_inputs_of_a_seed_do_not_depend_on_how_many_there_are(make_dense):
     """So that more can be added later."""
     model = make_dense()
-    session = open_session(model, "as_written")
+    session = open_model(model, "as_written")
     few, many = reference_of(model, draws=2, seed=4), reference_of(model, draws=4, seed=4)
     Drawing(model, 4).add(few, session, 2)
     Drawing(model, 4).add(few, session, 3)
@@ -53,8 +53,8 @@ def test_whole_numbers_are_drawn_until_outputs_differ(make_model, nodes, output)
         for k, kind in enumerate(nodes)
     ]
     model = make_model(made, [("x", INT64, [16])], [("y", output, [16])], {"c": np.array(1024)}, opset=18)
-    session = open_session(model, "as_written")
-    ordinary = [run(session, draw_inputs(model, np.random.default_rng(seed))) for seed in range(5)]
+    session = open_model(model, "as_written")
+    ordinary = [session.run(draw_inputs(model, np.random.default_rng(seed))) for seed in range(5)]
     assert not any(map(is_informative, ordinary))
     assert compare(model, model).non_vacuous_draws > 0
 
@@ -118,6 +118,6 @@ def test_exceptional_inputs_come_on_top(make_model):
 def test_when_time_is_over_nothing_is_drawn_but_the_first(make_model):
     node = helper.make_node("Sub", ["x", "x"], ["y"])
     model = make_model([node], [("x", FLOAT, ["n"])], [("y", FLOAT, ["n"])])
-    runs = Drawing(model).runs(open_session(model, "as_written"), 3, {}, time.perf_counter(), exceptional=False)
+    runs = Drawing(model).runs(open_model(model, "as_written"), 3, {}, time.perf_counter(), exceptional=False)
     assert len(runs.inputs) == 1
     assert not runs.tell

@@ -7,7 +7,8 @@ from support.small_models import FLOAT
 
 from rlflow.equivalence.reference import drawn_inputs, outputs_of, reference_of, run_again, run_original
 from rlflow.errors import RLFlowError
-from rlflow.runtime.session import SETTINGS, open_session
+from rlflow.runtime.runtimes import open_model
+from rlflow.runtime.session import SETTINGS
 
 
 def test_the_first_setting_is_the_yardstick_and_inputs_are_shared(make_dense):
@@ -23,8 +24,8 @@ def test_the_first_setting_is_the_yardstick_and_inputs_are_shared(make_dense):
 
 def test_a_setting_can_be_added(make_dense):
     model = make_dense()
-    known = run_original(model, open_session(model, "as_written"), draws=1)
-    added = run_again(open_session(model, "deployed"), "deployed", known)
+    known = run_original(model, open_model(model, "as_written"), draws=1)
+    added = run_again(open_model(model, "deployed"), "deployed", known)
     assert known.settings == ("as_written",)
     assert added.settings == ("as_written", "deployed")
     assert added.inputs is known.inputs
@@ -35,7 +36,7 @@ def test_given_inputs_are_taken(make_dense):
     inputs = [{"x": np.ones_like(each["x"])} for each in drawn_inputs(model, draws=1)]
     reference = reference_of(model, inputs=inputs)
     assert len(reference.inputs) == 1
-    expected = outputs_of(open_session(model, "as_written"), inputs)
+    expected = outputs_of(open_model(model, "as_written"), inputs)
     np.testing.assert_array_equal(reference.outputs[0]["y"], expected[0]["y"])
 
 

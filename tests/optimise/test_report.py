@@ -43,6 +43,7 @@ REPORT = OptimisationReport(
     optimisation_s=12.34,
     effort=Effort(rewrites=250, prices_asked=700, prices_measured=4, measuring_s=1.5),
     budget_s=None,
+    setting="deployed",
     threads=1,
     hardware="0123456789ab",
     seed=0,

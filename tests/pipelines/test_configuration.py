@@ -232,7 +232,18 @@ def test_a_world_model_is_one_choice(formulation: str, experiment: tuple[str, ..
         (
             "evaluation.gate",
             GateConfig,
-            {"seed", "dimensions", "exceptional", "limits", "time_s", "racers", "belief", "proof"},
+            {
+                "seed",
+                "dimensions",
+                "exceptional",
+                "limits",
+                "time_s",
+                "racers",
+                "belief",
+                "proof",
+                "settings",
+                "tolerance",
+            },
         ),
     ],
 )

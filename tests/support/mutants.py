@@ -17,7 +17,7 @@ from rlflow.equivalence.survey import ENOUGH, Survey, surveyed
 from rlflow.errors import RLFlowError
 from rlflow.runtime.input_domains import uses_of
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.session import Session, open_session
+from rlflow.runtime.runtimes import OpenModel, open_model
 from support.conformance.backend import case_of, load_tests
 from support.zoo_names import SMALL, ZOO
 
@@ -26,7 +26,7 @@ _WITHOUT_END: dict[str, Any] = {"most": 10**6, "longest_s": math.inf}
 _EXPANDED = ("_expanded", "_expanded_ver18")
 
 
-def ordinary_runs(model: ModelProto, session: Session, reference: Reference) -> Reference:
+def ordinary_runs(model: ModelProto, session: OpenModel, reference: Reference) -> Reference:
     """Run a model on ordinary inputs of the sizes of a reference, one in three outside of its domains."""
     assert reference.sizes is not None
     rng, uses, ordinary = np.random.default_rng(0), uses_of(model), Reference()
@@ -40,7 +40,7 @@ def ordinary_runs(model: ModelProto, session: Session, reference: Reference) -> 
 
 def shares(model: ModelProto) -> dict[str, Survey]:
     """The mutants that are told apart by each kind of inputs; `RLFlowError` for a model that runs on none."""
-    session = open_session(model, "as_written")
+    session = open_model(model, "as_written")
     revealing = run_original(model, session, draws=DRAWS, exceptional=True)
     finite = run_original(model, session, draws=DRAWS)
     return {

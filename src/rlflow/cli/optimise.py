@@ -24,9 +24,11 @@ from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.report import OptimisationReport
 from rlflow.optimise.report_page import optimisation_content
+from rlflow.plugins import unknown
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.runtimes import AUTO, ONNX_RUNTIME, PRECISIONS, runtime_names, setting_of, settings_of
 from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.show.page import write as write_page
@@ -46,8 +48,31 @@ def optimise(
     ] = f"{DEFAULT_BUDGET_S:.0f}s",
     setting: Annotated[
         str,
-        typer.Option(help="How the model will run: `deployed`, with ONNX Runtime's own optimisation, or `as_written`."),
+        typer.Option(help="How ONNX Runtime will run it: `deployed`, with its own optimisation, or `as_written`."),
     ] = DEFAULT_SETTING,
+    runtime: Annotated[
+        str,
+        typer.Option(
+            help="The runtime in which the model will run, and the result is checked and timed: onnxruntime, "
+            "openvino, or one of another package; auto: ONNX Runtime, then all others beside it, of which the fastest "
+            "counts."
+        ),
+    ] = ONNX_RUNTIME,
+    precision: Annotated[
+        str,
+        typer.Option(
+            help=f"The type in which that computes with floats: {', '.join(PRECISIONS)}, or auto, whatever is fastest "
+            "within the tolerance."
+        ),
+    ] = "float32",
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="The relative error against float32 that you accept of a coarser precision; of float32 it says "
+            "nothing.",
+        ),
+    ] = 1e-2,
     cost_model: Annotated[
         str, typer.Option(help=f"How the search prices a graph: one of {', '.join(COST_MODELS.names())}.")
     ] = DEFAULT_COST_MODEL,
@@ -123,13 +148,15 @@ def optimise(
     """
     options = _method_options(method, policy, trained_on)
     budget_s = parse_budget(budget)
+    setting, *beside = _settings(setting, runtime, precision)
     shapes = dict(parse_shape(text) for text in shape or ())
     check_writable(output)
     if page is not None:
         _check_page(page)
     asked = {
         "method": method,
-        "setting": setting,
+        "settings": [setting, *beside],
+        "tolerance": None if precision == "float32" else tolerance,
         "cost_model": cost_model,
         "disable": disable or [],
         "strict": strict,
@@ -157,10 +184,15 @@ def optimise(
                 cost_model=cost_model,
                 prices=_price_cache(),
                 budget_s=budget_s,
-                setting=setting,  # type: ignore[arg-type]
+                setting=setting,
+                beside=beside,
                 shapes=shapes,
                 read=read or (),
-                gate=GateConfig(threads=threads, proof=SequentialTest() if prove else None),
+                gate=GateConfig(
+                    threads=threads,
+                    proof=SequentialTest() if prove else None,
+                    tolerance=None if precision == "float32" else tolerance,
+                ),
                 reproducer=Path(f"{output}.reproducer"),
                 passes=passes,
                 on_progress=on_progress,
@@ -177,6 +209,26 @@ def optimise(
 
 def _say(report: OptimisationReport, as_json: bool) -> None:
     typer.echo(json.dumps(report.to_json(), indent=1) if as_json else report.summary())
+
+
+def _settings(setting: str, runtime: str, precision: str) -> list[str]:
+    """Return the setting to optimise for, then those to compare it with.
+
+    `InputError` for a setting of ONNX Runtime in another runtime.
+    """
+    if precision not in (*PRECISIONS, AUTO):
+        raise InputError(unknown("precision", precision, (*PRECISIONS, AUTO)))
+    if runtime != AUTO and precision != AUTO:
+        found = [setting_of(runtime, precision)]  # type: ignore[arg-type]
+    else:
+        found = settings_of(ONNX_RUNTIME if runtime == AUTO else runtime)
+        others = runtime_names() if runtime == AUTO else []
+        found += [other for name in others for other in settings_of(name) if other not in found]
+    if setting == DEFAULT_SETTING:
+        return found
+    if found != [DEFAULT_SETTING]:
+        raise InputError(f"--setting {setting} is for ONNX Runtime, and float32, alone: leave it out")
+    return [setting]
 
 
 def _check_page(path: Path) -> None:

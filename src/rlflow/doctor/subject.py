@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from onnx import ModelProto
@@ -18,8 +17,9 @@ from rlflow.optimise.gate import GateConfig, Judgement, Pace, check_made, judgea
 from rlflow.optimise.report import LatencyChange
 from rlflow.optimise.timing import timed, timed_as_opened
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.session import open_session, run, structure_of
-from rlflow.runtime.timing.latency import Opener
+from rlflow.runtime.onnx_runtime import OpenSession
+from rlflow.runtime.session import open_session, structure_of
+from rlflow.runtime.timing.latency import Opener, opener
 
 _JUDGING = 0.2
 """The part of the time in which a model that was mended is run again."""
@@ -74,14 +74,11 @@ class Subject:
 
     def opener(self, *, threads: int = 1, switched_off: Collection[str] = ()) -> Opener:
         """Return what opens the model as deployed, but for some optimisers of ONNX Runtime."""
-        inputs = self.inputs
 
-        def opened() -> Callable[[], Any]:
-            session = open_session(self.file, "deployed", threads, switched_off=switched_off)
-            run(session, inputs)
-            return lambda: session.run(None, inputs)
+        def opened() -> OpenSession:
+            return OpenSession(open_session(self.file, "deployed", threads, switched_off=switched_off))
 
-        return opened
+        return opener(opened, self.inputs)
 
     def compared(self, before: Opener, after: Opener, *, threads: int = 1) -> LatencyChange:
         """Time two ways to open the model beside each other, within the time that is left.

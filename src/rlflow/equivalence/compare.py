@@ -1,7 +1,7 @@
 """The comparison of a rewritten model with its original, by running both on drawn inputs.
 
-The yardstick is what the original computes as written. Against it counts what the other model computes in each setting
-of ONNX Runtime: as written, and as deployed, where the runtime fuses nodes and a fusion may be wrong or lossy.
+The yardstick is what the original computes as written. Against it counts what the other model computes in each setting:
+as written, and as deployed or in another runtime, which fuses nodes, and a fusion may be wrong or lossy.
 
     compare(original, optimised)                        in both settings
     compare(original, optimised, setting="deployed")    in that one alone, in which the yardstick is taken, too
@@ -14,8 +14,9 @@ An error is the largest difference in an output over the largest absolute value 
                                                 both models are run in float64 (`rlflow.equivalence.float64_check`)
     otherwise                                   not equivalent
 
-If there is no float64 reference, as for a model of float64, an inconclusive error means not equivalent. The report
-counts its evidence: a draw whose outputs could not have shown a fault is not informative.
+If there is no float64 reference, as for a model of float64, an inconclusive error means not equivalent. Where a setting
+computes in a coarser type, its user says which error to accept, and that alone decides. The report counts its evidence:
+a draw whose outputs could not have shown a fault is not informative.
 
 What the original computes is a `Reference`. One that is known saves opening and running the original again, which for
 large models is half of the time.
@@ -26,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto
@@ -38,7 +40,8 @@ from rlflow.equivalence.reference import outputs_of, reference_of
 from rlflow.equivalence.report import EquivalenceReport, not_equivalent
 from rlflow.equivalence.tolerance import DOUBLE_EPSILON, coarsest_epsilon, tolerance_of
 from rlflow.errors import RLFlowError
-from rlflow.runtime.session import SAID, SETTINGS, Session, Setting, open_session, structure_of
+from rlflow.runtime.runtimes import OpenModel, open_model, said
+from rlflow.runtime.session import SETTINGS, Setting, structure_of
 
 
 def compare(
@@ -83,11 +86,11 @@ def compare(
             inputs=inputs,
             exceptional=exceptional,
         )
-    reports: dict[Setting, EquivalenceReport] = {}
+    reports: dict[str, EquivalenceReport] = {}
     for each in reference.settings:
         known = reference if each == reference.setting else reference.ordinary
         try:
-            actual = outputs_of(open_session(optimised, each, threads), known.inputs)
+            actual = outputs_of(open_model(optimised, each, threads), known.inputs)
         except RLFlowError as error:
             reports[each] = not_equivalent(str(error), structure, len(reference.inputs), is_run=False)
         else:
@@ -97,51 +100,56 @@ def compare(
     return _of_all(reports, reference, tolerance_of(structure))
 
 
-def compare_with_itself(original: ModelProto | Path, session: Session, reference: Reference) -> EquivalenceReport:
+def compare_with_itself(original: ModelProto | Path, session: OpenModel, reference: Reference) -> EquivalenceReport:
     """Run a model again, in a session of the first setting of `reference`: what changes from run to run shows."""
     return _verdict(original, original, reference, reference.setting, outputs_of(session, reference.inputs))
 
 
 def with_own_error(report: EquivalenceReport, reference: Reference) -> EquivalenceReport:
     """Add to a report on the original how far it is from itself in another setting."""
-    return replace(report, own_error=_own_error(reference, report.tolerance))
+    return replace(report, **_own(reference, report.tolerance))
 
 
-def _of_all(reports: Mapping[Setting, EquivalenceReport], reference: Reference, tolerance: float) -> EquivalenceReport:
+def _of_all(reports: Mapping[str, EquivalenceReport], reference: Reference, tolerance: float) -> EquivalenceReport:
     """Sum up the reports of all settings: the figures are those of the worst, which is named if it is a problem."""
     setting, worst = max(reports.items(), key=lambda each: (not each[1].equivalent, each[1].max_relative_error))
     is_only_there = not worst.equivalent and len(reports) > 1  # as written they agree
-    reason = f"{worst.reason}, {SAID[setting]}" if is_only_there else worst.reason
+    reason = f"{worst.reason}, {said(setting)}" if is_only_there else worst.reason
     return replace(
         worst,
         reason=reason,
         max_absolute_error=max(each.max_absolute_error for each in reports.values()),
         worst_setting=setting,
-        own_error=_own_error(reference, tolerance),
         by_setting=dict(reports),
+        **_own(reference, tolerance),
     )
 
 
-def _own_error(reference: Reference, tolerance: float) -> float:
-    """The largest relative error of the original where it is run in another setting than the first."""
-    known = reference.ordinary
-    pairs = (pair for outputs in known.others.values() for pair in zip(known.outputs, outputs, strict=True))
-    return max((found.relative for pair in pairs for found in differences(*pair, tolerance)), default=0.0)
+def _own(reference: Reference, tolerance: float) -> dict[str, Any]:
+    """The largest relative error of the original in a setting other than the first, and which setting that is."""
+    known, errors = reference.ordinary, dict[str, float]()
+    for setting, outputs in known.others.items():
+        pairs = zip(known.outputs, outputs, strict=True)
+        errors[setting] = max((found.relative for pair in pairs for found in differences(*pair, tolerance)), default=0)
+    if not errors:
+        return {}
+    worst = max(errors, key=lambda setting: errors[setting])
+    return {"own_error": float(errors[worst]), "own_setting": worst}
 
 
 def _verdict(
     original: ModelProto | Path,
     optimised: ModelProto | Path,
     reference: Reference,
-    setting: Setting,
+    setting: str,
     actual: list[Outputs],
 ) -> EquivalenceReport:
     """Judge the outputs of the optimised model in a setting, in float64 if these alone do not decide."""
-    structure = structure_of(original)
-    tolerance = tolerance_of(structure)
+    structure, accepted = structure_of(original), reference.accepted.get(setting)
+    tolerance = tolerance_of(structure) if accepted is None else accepted
     draws = zip(reference.in_setting(setting), reference.outputs, actual, strict=True)
     report = _report([differences_beyond(*draw, tolerance) for draw in draws], tolerance, reference.exceptional)
-    if report.is_inconclusive and coarsest_epsilon(structure) > DOUBLE_EPSILON:
+    if accepted is None and report.is_inconclusive and coarsest_epsilon(structure) > DOUBLE_EPSILON:
         runs = FloatRuns(reference.inputs, reference.outputs, actual)
         return _checked_in_float64(report, original, optimised, runs)
     return report

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +26,7 @@ from rlflow.ops.use import Use
 from rlflow.runtime.input_domains import uses_of
 from rlflow.runtime.inputs import DEFAULT_DIMENSION, draw_inputs, symbolic_dimensions
 from rlflow.runtime.revealing_inputs import Manner, exceptional_inputs, revealing_inputs
-from rlflow.runtime.session import Session, Setting, run
+from rlflow.runtime.runtimes import YARDSTICK, OpenModel
 
 # Sizes to try for dynamic dimensions without a value, small ones first; a convolution needs large ones.
 _FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
@@ -50,31 +50,37 @@ class Reference:
     """Inputs, and what an original computes of each, with which candidates are compared.
 
     Its `outputs` in the first setting, by name for each input, are the yardstick; `others` are those in other settings.
-    `sizes` are those of dynamic dimensions at which the inputs were drawn, if they were.
+    `sizes` are those of dynamic dimensions at which the inputs were drawn, if they were. `accepted` are relative errors
+    that may be made in a setting, where these are more than rounding explains.
     """
 
     inputs: list[Inputs] = field(default_factory=list)
     outputs: list[Outputs] = field(default_factory=list)
-    setting: Setting = "as_written"
-    others: Mapping[Setting, list[Outputs]] = field(default_factory=dict)
+    setting: str = YARDSTICK
+    others: Mapping[str, list[Outputs]] = field(default_factory=dict)
     sizes: Sizes | None = None
+    accepted: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def settings(self) -> tuple[Setting, ...]:
+    def settings(self) -> tuple[str, ...]:
         return (self.setting, *self.others)
 
-    def in_setting(self, setting: Setting) -> list[Outputs]:
+    def in_setting(self, setting: str) -> list[Outputs]:
         """Return the outputs in one of its settings."""
         return self.outputs if setting == self.setting else self.others[setting]
 
     def only(self, number: int) -> Reference:
         """Return what is known of one of the inputs."""
-        others = {setting: [outputs[number]] for setting, outputs in self.others.items()}
-        return Reference([self.inputs[number]], [self.outputs[number]], self.setting, others, self.sizes)
+        return self._of([number])
 
-    def add(self, session: Session, inputs: Inputs) -> Outputs:
+    def _of(self, numbers: Sequence[int]) -> Reference:
+        inputs, outputs = ([each[number] for number in numbers] for each in (self.inputs, self.outputs))
+        others = {setting: [outputs[number] for number in numbers] for setting, outputs in self.others.items()}
+        return replace(self, inputs=inputs, outputs=outputs, others=others)
+
+    def add(self, model: OpenModel, inputs: Inputs) -> Outputs:
         """Run the model once more."""
-        outputs = run(session, inputs)
+        outputs = model.run(inputs)
         self.inputs.append(inputs)
         self.outputs.append(outputs)
         return outputs
@@ -92,10 +98,7 @@ class Reference:
     @property
     def ordinary(self) -> Reference:
         """The part on inputs that hold neither: kernels treat these in ways of their own, in each setting another."""
-        kept = [number for number, is_exceptional in enumerate(self.exceptional) if not is_exceptional]
-        others = {setting: [outputs[k] for k in kept] for setting, outputs in self.others.items()}
-        inputs, outputs = ([each[k] for k in kept] for each in (self.inputs, self.outputs))
-        return Reference(inputs, outputs, self.setting, others, self.sizes)
+        return self._of([number for number, is_exceptional in enumerate(self.exceptional) if not is_exceptional])
 
     @property
     def tell(self) -> bool:
@@ -116,7 +119,13 @@ class Drawing:
         return uses_of(self.model)
 
     def runs(
-        self, session: Session, draws: int, dimensions: Mapping[str, int], end_s: float = math.inf, *, exceptional: bool
+        self,
+        session: OpenModel,
+        draws: int,
+        dimensions: Mapping[str, int],
+        end_s: float = math.inf,
+        *,
+        exceptional: bool,
     ) -> Reference:
         """Run the model on so many inputs, and on exceptional ones if these are asked for.
 
@@ -132,7 +141,7 @@ class Drawing:
             self._add_exceptional(runs, session)
         return runs
 
-    def add(self, runs: Reference, session: Session, number: int, loudness: float = 1.0) -> None:
+    def add(self, runs: Reference, session: OpenModel, number: int, loudness: float = 1.0) -> None:
         """Run the model on the input under a number too; on an ordinary one if it refuses that."""
         manner, own = Manner(self.seed + number, loudness), (self.seed, number, round(loudness))
         assert runs.sizes is not None, "what was not drawn is not drawn further"
@@ -144,7 +153,7 @@ class Drawing:
         except RLFlowError:
             runs.add(session, draw_inputs(self.model, np.random.default_rng(own), **sizes))
 
-    def _telling_runs(self, session: Session, draws: int, dimensions: Mapping[str, int], end_s: float) -> Reference:
+    def _telling_runs(self, session: OpenModel, draws: int, dimensions: Mapping[str, int], end_s: float) -> Reference:
         """The first runs that tell something, or else the first ones."""
         free = [name for name in symbolic_dimensions(self.model) if name not in dimensions]
         found: Reference | None = None
@@ -163,7 +172,7 @@ class Drawing:
             raise RLFlowError(f"the original model runs on no drawn input{advice}: {failure}") from failure
         return found
 
-    def _runs_at(self, sizes: Sizes, session: Session, draws: int, end_s: float) -> Reference:
+    def _runs_at(self, sizes: Sizes, session: OpenModel, draws: int, end_s: float) -> Reference:
         """The same at these sizes, where larger numbers may tell what ordinary ones do not."""
         first: Reference | None = None
         for loudness in (1.0, *_LOUDER):
@@ -177,14 +186,14 @@ class Drawing:
                 return runs
         return first or runs
 
-    def _add_exceptional(self, runs: Reference, session: Session) -> None:
+    def _add_exceptional(self, runs: Reference, session: OpenModel) -> None:
         """Make them of the first ordinary ones, and keep those on which the model runs and tells something."""
         first = next((k for k in range(len(runs.inputs)) if not Manner(self.seed + k).is_stray), 0)
         for inputs in exceptional_inputs(
             runs.inputs[first], np.random.default_rng((self.seed, len(runs.inputs))), self.uses
         ):
             try:
-                outputs = run(session, inputs)
+                outputs = session.run(inputs)
             except RLFlowError:
                 continue
             if is_informative(outputs):

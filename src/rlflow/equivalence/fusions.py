@@ -18,6 +18,7 @@ from rlflow.equivalence.difference import differences
 from rlflow.equivalence.drawing import Inputs, Outputs
 from rlflow.equivalence.reference import outputs_of
 from rlflow.errors import RLFlowError
+from rlflow.runtime.onnx_runtime import OpenSession
 from rlflow.runtime.session import open_session
 from rlflow.runtime.transformers import OPTIMISERS
 
@@ -33,7 +34,7 @@ def is_right_without(
 ) -> bool:
     """Tell if a model, as deployed but for some optimisers, computes what is expected on these inputs."""
     try:
-        actual = outputs_of(open_session(model, "deployed", switched_off=switched_off), inputs)
+        actual = outputs_of(OpenSession(open_session(model, "deployed", switched_off=switched_off)), inputs)
     except RLFlowError:
         return False
     pairs = zip(expected, actual, strict=True)

@@ -1,4 +1,4 @@
-"""The outputs of an original on drawn inputs, in each setting of ONNX Runtime: others are compared with them.
+"""The outputs of an original on drawn inputs, in each setting: others are compared with them.
 
     reference = reference_of(model)                     # drawn inputs, and outputs as written and as deployed
     reference.outputs[0]["y"]                           # the yardstick: as written, on the first input
@@ -19,12 +19,13 @@ from onnx import ModelProto
 
 from rlflow.equivalence.drawing import Drawing, Inputs, Outputs, Reference
 from rlflow.errors import RLFlowError
-from rlflow.runtime.session import SAID, SETTINGS, Session, Setting, open_session, run, structure_of
+from rlflow.runtime.runtimes import YARDSTICK, OpenModel, open_model, said
+from rlflow.runtime.session import SETTINGS, structure_of
 
 
 def reference_of(
     original: ModelProto | Path,
-    settings: Sequence[Setting] = SETTINGS,
+    settings: Sequence[str] = SETTINGS,
     *,
     draws: int = 3,
     seed: int = 0,
@@ -35,7 +36,7 @@ def reference_of(
 ) -> Reference:
     """Run a model in each of the settings, one after another, on drawn inputs or on `inputs`. Raises as `compare`."""
     first, *others = settings
-    session = open_session(original, first, threads)
+    session = open_model(original, first, threads)
     if inputs is None:
         reference = run_original(
             original, session, first, draws=draws, seed=seed, dimensions=dimensions, exceptional=exceptional
@@ -46,16 +47,16 @@ def reference_of(
     del session  # its memory, before it is opened again
     for setting in others:
         try:
-            reference = run_again(open_session(original, setting, threads), setting, reference)
+            reference = run_again(open_model(original, setting, threads), setting, reference)
         except RLFlowError as error:
-            raise RLFlowError(f"{SAID[setting]}, {error}; it can still be compared {SAID[first]} alone") from error
+            raise RLFlowError(f"{said(setting)}, {error}; it can still be compared {said(first)} alone") from error
     return reference
 
 
 def run_original(
     original: ModelProto | Path,
-    session: Session,
-    setting: Setting = "as_written",
+    session: OpenModel,
+    setting: str = YARDSTICK,
     *,
     draws: int = 3,
     seed: int = 0,
@@ -73,7 +74,7 @@ def run_original(
     return replace(reference, setting=setting)
 
 
-def run_again(session: Session, setting: Setting, reference: Reference) -> Reference:
+def run_again(session: OpenModel, setting: str, reference: Reference) -> Reference:
     """Add what the original computes in another setting on the same inputs, in a session of it."""
     return replace(reference, others={**reference.others, setting: outputs_of(session, reference.inputs)})
 
@@ -82,8 +83,8 @@ def drawn_inputs(
     model: ModelProto | Path, *, draws: int = 3, seed: int = 0, dimensions: Mapping[str, int] | None = None
 ) -> list[Inputs]:
     """Return the inputs on which `compare` runs this original; raises as `compare` does."""
-    return reference_of(model, ("as_written",), draws=draws, seed=seed, dimensions=dimensions).inputs
+    return reference_of(model, (YARDSTICK,), draws=draws, seed=seed, dimensions=dimensions).inputs
 
 
-def outputs_of(session: Session, inputs: Sequence[Inputs]) -> list[Outputs]:
-    return [run(session, each) for each in inputs]
+def outputs_of(session: OpenModel, inputs: Sequence[Inputs]) -> list[Outputs]:
+    return [session.run(each) for each in inputs]

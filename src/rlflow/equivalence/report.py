@@ -12,7 +12,7 @@ from onnx import ModelProto
 from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR, Float64Check
 from rlflow.equivalence.survey import Survey
 from rlflow.equivalence.tolerance import tolerance_of
-from rlflow.runtime.session import SAID, Setting
+from rlflow.runtime.runtimes import YARDSTICK, said
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class EquivalenceReport:
 
     `by_setting` has a report for each setting in which the models were compared, up to the first in which they differ;
     the others' figures are the worst of these, and `worst_setting` says which. `own_error` is the relative error of
-    the original itself where it is run as deployed. `is_run` is false of a model that does not load or run.
+    the original itself where it is run in `own_setting`. `is_run` is false of a model that does not load or run.
     `exceptional_draws` are further ones, with NaN or infinities, and `survey` says what the draws are worth.
     """
 
@@ -42,12 +42,13 @@ class EquivalenceReport:
     vacuous_outputs: tuple[str, ...] = ()
     worst_draw: int | None = None
     float64: Float64Check | None = None
-    worst_setting: Setting | None = None
+    worst_setting: str | None = None
     own_error: float = 0.0
+    own_setting: str = "deployed"
     is_run: bool = True
     exceptional_draws: int = 0
     survey: Survey | None = None
-    by_setting: Mapping[Setting, EquivalenceReport] = field(default_factory=dict)
+    by_setting: Mapping[str, EquivalenceReport] = field(default_factory=dict)
 
     @property
     def is_inconclusive(self) -> bool:
@@ -81,7 +82,7 @@ class EquivalenceReport:
         if not self.could_tell:
             return f"no difference, but no drawn input could have shown one ({evidence})"
         because = f", {self.reason}" if self.reason else ""
-        errors = (f"{each.max_relative_error:.1e} {SAID[setting]}" for setting, each in self.by_setting.items())
+        errors = (f"{each.max_relative_error:.1e} {said(setting)}" for setting, each in self.by_setting.items())
         told = ", ".join(errors) or f"{self.max_relative_error:.1e}"
         return f"equivalent: largest relative error {told}, tolerance {self.tolerance:.1e}{because}{own} ({evidence})"
 
@@ -89,7 +90,7 @@ class EquivalenceReport:
     def own_difference(self) -> str:
         """The difference between the settings in the original itself, as a clause for a person."""
         size = "in NaN, infinities or whole numbers" if math.isinf(self.own_error) else f"by {self.own_error:.1e}"
-        return f"the original itself differs {size} between as written and as deployed"
+        return f"the original itself differs {size} between {said(YARDSTICK)} and {said(self.own_setting)}"
 
     def errors_json(self) -> dict[str, Any]:
         """Return the largest errors, overall and in each setting; infinite ones are null."""

@@ -25,8 +25,9 @@ from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import RLFlowError
 from rlflow.onnx_io.data_place import homes_of
 from rlflow.onnx_io.external_data import bring, inside_bytes, refer, tensors_of, with_weights_in
+from rlflow.runtime.runtimes import YARDSTICK, open_model
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import open_session, run, structure_of
+from rlflow.runtime.session import structure_of
 
 ENOUGH = 0.95
 """The share of mutants that inputs must tell apart to be trusted with a model."""
@@ -80,7 +81,7 @@ def surveyed(
         alive = [fault for fault, told in verdicts.items() if told is False]
         killed = sum(told is True for told in verdicts.values())
 
-        session = open_session(base, "as_written")
+        session = open_model(base, YARDSTICK)
         for loudness in _ADDED if reference.sizes else ():
             if killed >= ENOUGH * (killed + len(alive)) or time.perf_counter() >= end_s:
                 break
@@ -96,11 +97,11 @@ def _told(model: ModelProto, fault: Fault, runs: Sequence[tuple[Inputs, Outputs]
         return None
     tolerance = tolerance_of(model)
     try:
-        session = open_session(fault.planted_in(model), "as_written")
+        session = open_model(fault.planted_in(model), YARDSTICK)
         return any(
             difference.problem
             for inputs, expected in runs
-            for difference in differences(expected, run(session, inputs), tolerance)
+            for difference in differences(expected, session.run(inputs), tolerance)
         )
     except RLFlowError:
         return None

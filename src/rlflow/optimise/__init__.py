@@ -13,6 +13,7 @@ In the order in which a model meets them:
 - `shortlist` measures a few of the graphs that a search by other prices went through, where no race fits;
 - `gate` lets nothing pass that computes something else;
 - `timing` lets candidates race, and decides whether one is faster than the original;
+- `runtimes` does both in other settings, and tells the fastest;
 - `refusal` makes whatever happens to a candidate a reason for the next best one, and never the end of the run;
 - `diagnose` finds the wrong step of a result that differs, and `reproducer` writes what shows it;
 - `report` is what the user reads, `report_page` the page that it opens.
@@ -39,14 +40,13 @@ if TYPE_CHECKING:
     from rlflow.optimise.gate import GateConfig
     from rlflow.optimise.methods import MethodFactory
     from rlflow.rules.library import Library
-    from rlflow.runtime.session import Setting
     from rlflow.trajectory.record import Trajectory
 
 DEFAULT_METHOD = "best"
 DEFAULT_COST_MODEL = "predicted"
 DEFAULT_SHORTLIST = 4
 DEFAULT_BUDGET_S = 60.0
-DEFAULT_SETTING: Setting = "deployed"
+DEFAULT_SETTING = "deployed"
 PASS_BACKENDS = ("onnx", "onnx-contrib")
 """Backends of passes whose programs are ONNX models."""
 
@@ -64,7 +64,8 @@ def optimise(
     pricing: PricingConfig | None = None,
     prices: Path | str | None = None,
     budget_s: float | None = DEFAULT_BUDGET_S,
-    setting: Setting = DEFAULT_SETTING,
+    setting: str = DEFAULT_SETTING,
+    beside: Sequence[str] = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
     read: Sequence[str] = (),
     gate: GateConfig | None = None,
@@ -99,7 +100,10 @@ def optimise(
     returned without being timed any further.
 
     `setting` is what is optimised for: "deployed" is ONNX Runtime as people run it, "as_written" with its own
-    optimisation off.
+    optimisation off, "openvino" another runtime (`rlflow.runtime.runtimes`), in which the result is then checked and
+    timed; prices are those of ONNX Runtime. One that computes in a coarser type, such as "openvino_bfloat16", wants
+    `GateConfig.tolerance`. In the settings `beside` it, the original and the result are compared and timed, too, when
+    all else is done; the report has a table of them, and where one is faster, it decides which model is returned.
 
     `shapes` are those of inputs, by name, with which a model of dynamic dimensions is run: what is faster at one size
     may be slower at another, and some rewrites are right at one size alone. The search sees these sizes and, where the
@@ -128,7 +132,7 @@ def optimise(
     A model that cannot be judged (it does not run here, its outputs change from run to run or tell nothing, or its
     dimensions are dynamic and no shapes are given) is returned as it is, with the reason.
 
-    A rewritten model that computes something else, as written or as deployed, or that cannot be run, is refused: the
+    A rewritten model that computes something else, as written or as it will run, or that cannot be run, is refused: the
     report names the step, its rule, the values that it replaced and the fusion of ONNX Runtime that it let in, and what
     shows the difference is written to the folder `reproducer`, if one is given. Then the search goes on without that
     rule, and in the end the next best model is returned, or the original.
@@ -157,6 +161,7 @@ def optimise(
         prices=None if prices is None else Path(prices),
         budget_s=budget_s,
         setting=setting,
+        beside=beside,
         shapes=shapes or {},
         read=read,
         gate=gate or GateConfig(),

@@ -41,6 +41,7 @@ from rlflow.onnx_io.shared_weights import with_weights_of, without_weights_of
 from rlflow.optimise.api import NOT_FASTER, Optimised
 from rlflow.optimise.pipeline import NOTHING_FOUND
 from rlflow.optimise.report import OptimisationReport
+from rlflow.optimise.runtimes import NO_TIME
 from rlflow.optimise.source import Source
 from rlflow.runtime.hardware import fingerprint
 from rlflow.trajectory.record import Trajectory
@@ -165,6 +166,8 @@ def _is_final(optimised: Optimised) -> bool:
     """False where the time was over, or someone interrupted, before it was decided; and where a reproducer was written,
     which lies beside that output.
     """
+    if any(row.left_because == NO_TIME for row in optimised.report.settings):
+        return False
     if optimised.report.refusals or any(inside.refusals for inside in optimised.report.subgraphs):
         return False
     if optimised.written == "optimised":

@@ -32,7 +32,8 @@ from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
 from rlflow.optimise.pre_passes import FirstMove
-from rlflow.optimise.report import LatencyChange, OptimisationReport
+from rlflow.optimise.report import InSetting, LatencyChange, OptimisationReport
+from rlflow.optimise.runtimes import Beside, fastest
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
 from rlflow.optimise.timing import is_faster, is_slower
@@ -43,8 +44,9 @@ from rlflow.rules.rule import Rule
 from rlflow.rules.user_rules import library_of
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
+from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, said
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.apart import time_batch_apart
 from rlflow.schemas.figures import Written
 from rlflow.search.factory import make_search
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
+_BESIDE = 0.25
+"""The part of the time in which a result is run in other settings, if that is asked for."""
 MEASURED = "measured"
 PREDICTED = "predicted"
 PASSES = "passes"
@@ -106,7 +110,7 @@ class Optimised:
     written: str
     reason: str
     equivalence: EquivalenceReport
-    latency: dict[Setting, LatencyChange]
+    latency: dict[str, LatencyChange]
     report: OptimisationReport
     source: Source
     rewriting: Rewriting
@@ -137,7 +141,8 @@ class Request:
     pricing: PricingConfig | None
     prices: Path | None
     budget_s: float | None
-    setting: Setting
+    setting: str
+    beside: Sequence[str]
     shapes: Mapping[str, Sequence[int]]
     read: Sequence[str]
     gate: GateConfig
@@ -148,8 +153,10 @@ class Request:
     known: Trajectory | None
 
     def __post_init__(self) -> None:
-        if self.setting not in SETTINGS:
-            raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(SETTINGS)}")
+        if self.setting not in RUNTIMES.names():
+            raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(RUNTIMES.names())}")
+        for setting in self.beside:
+            RUNTIMES.get(setting)
         if isinstance(self.disabled, str):
             raise InputError(f"disabled is the text {self.disabled!r}: give a list of ids or names of rules")
         if isinstance(self.read, str):
@@ -173,7 +180,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     dimensions = dimensions_of(source.model, request.shapes)
     sizes = dimensions | dict(request.gate.dimensions or {})
     context = _context(request, sizes)
-    config = replace(request.gate, dimensions=sizes, exceptional=request.strict)
+    config = replace(request.gate.running_in(request.setting), dimensions=sizes, exceptional=request.strict)
     with scratch_folder() as folder:
         original = write_mapped(source.model, folder / "original.onnx")
         # Rules and prices are read while another process judges.
@@ -201,11 +208,14 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
             pipeline = Pipeline(phases, search.rules, dimensions)
             flushed = without_subnormals(phases, source.model, original, judged, deadline)
             argument = source.argument if flushed.equivalence is None else ""
-            made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, deadline, argument)
+            until = deadline.part(1.0 - _BESIDE) if request.beside else deadline
+            made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, until, argument)
+            decision = _decision(made, request, deadline)
+            settings = _in_settings(made, flushed, decision[0], request, config, deadline)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     rewriting = _rewriting(made, search, shortlist, bool(argument))
-    return _optimised(made, flushed, source, search, rewriting, request, deadline)
+    return _optimised(made, flushed, source, search, rewriting, request, decision, settings)
 
 
 def _without_rules(request: Request) -> Request:
@@ -248,10 +258,11 @@ def _optimised(
     search: _Search,
     rewriting: Rewriting,
     request: Request,
-    deadline: Deadline,
+    decision: tuple[bool, str],
+    settings: tuple[InSetting, ...],
 ) -> Optimised:
-    """Decide which model is delivered, and report."""
-    is_better, reason = _decision(made, request, deadline)
+    """Report on the model that is delivered, by the decision for the first setting or in the fastest of several."""
+    setting, is_better, reason = _in_fastest(settings, *decision) if settings else (request.setting, *decision)
     equivalence, best = made.equivalence, made.candidate
     written: Written = "optimised"
     if flushed.report is not None and flushed.report.weights:
@@ -269,6 +280,8 @@ def _optimised(
         equivalence=equivalence,
         hardware=fingerprint(request.gate.threads).key,
         budget_s=request.budget_s,
+        setting=setting,
+        settings=settings,
         threads=request.gate.threads,
         seed=request.gate.seed,
         draws_asked=request.gate.draws,
@@ -313,6 +326,36 @@ def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tup
     return False, f"{UNDECIDED} (probability {verdict.faster_probability:.2f})" if is_cut_short else NOT_FASTER
 
 
+def _in_settings(
+    made: PipelineResult, flushed: Flushed, is_better: bool, request: Request, config: GateConfig, deadline: Deadline
+) -> tuple[InSetting, ...]:
+    """Run what was made, or the original alone, in all settings that were asked for; none where it cannot be judged."""
+    judgement = flushed.judging.result()
+    if not request.beside or judgement.reference is None:
+        return ()
+    candidate, known = None, judgement.report
+    if not made.left_because and made.refusal is None:
+        candidate = write_mapped(made.candidate, flushed.file.with_name("result.onnx"), like=flushed.file)
+        known = made.equivalence
+    if request.on_progress:
+        request.on_progress(1.0 - _BESIDE, "running the result in other settings")
+    beside = Beside(flushed.file, candidate, request.setting, is_better, config, judgement.reference, deadline)
+    return beside.rows(known, request.beside)
+
+
+def _in_fastest(settings: tuple[InSetting, ...], is_better: bool, reason: str) -> tuple[str, bool, str]:
+    """Return the fastest setting, and whether the candidate is delivered for it, and why or why not."""
+    row = fastest(settings)
+    if row is settings[0] or row.best is None:
+        return settings[0].setting, is_better, reason
+    words = (
+        f"{row.best.verdict.ratio:.3f} times as fast {said(row.setting)} as the original {said(settings[0].setting)}"
+    )
+    if row.is_better:
+        return row.setting, True, f"{words}, and equal within the tolerance there"
+    return row.setting, False, f"{words}; of the rewritten model: {reason}"
+
+
 def _overall(on_progress: OnProgress | None, budget_s: float | None, deadline: Deadline) -> OnProgress | None:
     """Return what phases call with their progress, for one that shows how much of the whole time has passed."""
     if on_progress is None or budget_s is None:
@@ -335,7 +378,14 @@ def _refuse_what_it_brings(name: str, **given: Any) -> None:
 def _context(request: Request, sizes: Mapping[str, int]) -> CostContext:
     """The facts by which this machine is priced."""
     known = request.prices if request.prices is not None and request.prices.exists() else None
-    return CostContext(request.setting, sizes, known, {} if request.pricing is None else asdict(request.pricing))
+    return CostContext(
+        _priced_as(request.setting), sizes, known, {} if request.pricing is None else asdict(request.pricing)
+    )
+
+
+def _priced_as(setting: str) -> Setting:
+    """The setting of ONNX Runtime by whose prices a search goes, whatever the runtime."""
+    return "as_written" if setting == YARDSTICK else "deployed"
 
 
 def _shortlist(size: int, searched_by: CostModel, context: CostContext) -> Shortlist | None:

@@ -24,7 +24,6 @@ from rlflow.optimise.phases import Phases
 from rlflow.optimise.refusal import Refused
 from rlflow.optimise.report import SubnormalReport
 from rlflow.runtime.isolation import ProcessTimeout
-from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import NOTHING_PREDICTED
 from rlflow.subnormal.flush import Decayed, Found, decayed, multiplied
 from rlflow.subnormal.trial import Trial, error_of, harmless
@@ -116,7 +115,7 @@ def proven(
     return harmless(found.weights, trial)
 
 
-def _run_ratio(original: Judgement, flushed: Judgement, setting: Setting) -> float | None:
+def _run_ratio(original: Judgement, flushed: Judgement, setting: str) -> float | None:
     """The time of a run of the original over one without subnormals; None where one of them is not known."""
     before, after = (each.paces.get(setting, Pace()).running_s for each in (original, flushed))
     return before / after if before and after else None

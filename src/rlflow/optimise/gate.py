@@ -7,8 +7,8 @@
 
 Which one is faster is another question (`optimise.timing`).
 
-Models are compared as written and as deployed: a fusion of ONNX Runtime may be wrong, or lossy, and a rewrite may let
-it in. The invariant: a model that nobody has run yet is run in another process first.
+Models are compared as written and as they will run, as deployed or in another runtime: a fusion there may be wrong, or
+lossy, and a rewrite may let it in. The invariant: a model that nobody has run yet is run in another process first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from rlflow.optimise.diagnose import Derivation, Tried, explain, explain_made
 from rlflow.optimise.refusal import Refusal, Refused
 from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
-from rlflow.runtime.session import Setting, open_session, run, structure_of
+from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, open_model
+from rlflow.runtime.session import SETTINGS, structure_of
 from rlflow.runtime.timing.belief import Belief
 from rlflow.runtime.timing.sequential import SequentialTest
 
@@ -50,7 +51,9 @@ class GateConfig:
     done, or the next one would not fit into `time_s` seconds; the first is always taken. With a `proof` it takes that
     test to call it faster, whatever may be believed. `dimensions` are the sizes of dynamic dimensions, by symbol; if
     `exceptional`, NaN and infinities among the inputs must come out alike as well; `limits` bind the processes in which
-    a model runs for the first time.
+    a model runs for the first time. Models are compared in each of `settings`, of which the first is the yardstick. One
+    that computes in a coarser type than float32 may be off by `tolerance` of an output's largest value, which its user
+    must name.
     """
 
     draws: int = 3
@@ -65,6 +68,24 @@ class GateConfig:
     dimensions: Mapping[str, int] | None = None
     exceptional: bool = False
     limits: Limits = field(default_factory=Limits)
+    settings: tuple[str, ...] = SETTINGS
+    tolerance: float | None = None
+
+    def running_in(self, setting: str) -> GateConfig:
+        """Return the same for models that will run in this setting.
+
+        `InputError` where that computes in a coarser type and there is no tolerance.
+        """
+        precision = RUNTIMES.get(setting).precision
+        if precision != "float32" and self.tolerance is None:
+            raise InputError(f"{setting} computes in {precision}: name the relative error to accept, such as 1e-2")
+        return self if setting in SETTINGS else replace(self, settings=(YARDSTICK, setting))
+
+    @property
+    def accepted(self) -> dict[str, float]:
+        """The errors to accept in settings that compute in a coarser type than float32."""
+        coarse = (setting for setting in self.settings if RUNTIMES.get(setting).precision != "float32")
+        return {setting: self.tolerance for setting in coarse if self.tolerance is not None}
 
 
 _UNTRIED = "it could not be tried here"
@@ -93,7 +114,7 @@ class Judgement:
     report: EquivalenceReport
     unjudgeable: str = ""
     reference: Reference | None = None
-    paces: Mapping[Setting, Pace] = field(default_factory=dict)
+    paces: Mapping[str, Pace] = field(default_factory=dict)
     wall_s: float = 0.0
 
 
@@ -134,7 +155,7 @@ def judged(original: ModelProto | Path, config: GateConfig, drawing_s: float = m
         advice = 'name the shapes that you run it with, as in --shape x=1x128 or shapes={"x": (1, 128)}'
         return Judgement(unknown, f"its dimensions {wanted} are dynamic: {advice}")
     try:
-        own, reference, paces = _run_in_both(original, config, started + drawing_s)
+        own, reference, paces = _run_in_all(original, config, started + drawing_s)
     except InputError:
         raise
     except RLFlowError as error:
@@ -142,6 +163,9 @@ def judged(original: ModelProto | Path, config: GateConfig, drawing_s: float = m
     if not own.equivalent or draws_at_random(structure):
         reason = "its outputs change from run to run, so that no other model could be compared with it"
         return Judgement(unknown, reason)
+    if reference.accepted and not own.own_error <= max(reference.accepted.values()):
+        reason = f"{own.own_difference}, more than the tolerance of {max(reference.accepted.values()):.1e}"
+        return Judgement(own, reason)
     if not own.non_vacuous_draws:
         return Judgement(own, "no drawn input gave outputs that could tell a wrong model from a right one")
     return Judgement(own, "", reference, paces)
@@ -164,11 +188,13 @@ def check(
     if reference is None:
         reference = reference_of(
             derivation.original,
+            config.settings,
             draws=config.draws,
             seed=config.seed,
             threads=config.threads,
             dimensions=config.dimensions,
         )
+        reference = replace(reference, accepted=config.accepted)
     tried = _tried(derivation.original, derivation.candidate, config, longest_s, reference)
     if tried.report.equivalent:
         return tried.report
@@ -216,16 +242,17 @@ def limits_until(config: GateConfig, deadline: Deadline) -> Limits:
     return replace(config.limits, longest_s=longest_s, is_called_off=deadline.is_interrupted)
 
 
-def _run_in_both(
+def _run_in_all(
     original: ModelProto | Path, config: GateConfig, drawing_until_s: float
-) -> tuple[EquivalenceReport, Reference, dict[Setting, Pace]]:
-    """Compare the model as written with itself, and run it as deployed.
+) -> tuple[EquivalenceReport, Reference, dict[str, Pace]]:
+    """Compare the model as written with itself, and run it in the other settings.
 
-    One session as written will do for both runs: whatever differs from run to run does so in it. As deployed, it runs
-    on the inputs with which it will be timed, too.
+    One session as written will do for both runs: whatever differs from run to run does so in it. In other settings, it
+    runs on the inputs with which it will be timed, too.
     """
+    yardstick, *others = config.settings
     started = time.perf_counter()
-    session = open_session(original, "as_written", config.threads)
+    session = open_model(original, yardstick, config.threads)
     opened = time.perf_counter()
     reference = run_original(
         original,
@@ -238,28 +265,27 @@ def _run_in_both(
     )
     report = compare_with_itself(original, session, reference)
     draws = len(reference.inputs)
-    paces: dict[Setting, Pace] = {
-        "as_written": Pace(opened - started, (time.perf_counter() - opened) / (2 * draws)),
-    }
-    del session  # its memory, before the model is opened again
-
-    started = time.perf_counter()
-    session = open_session(original, "deployed", config.threads)
-    opened = time.perf_counter()
-    run(session, draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions))
-    paces["deployed"] = Pace(opened - started, time.perf_counter() - opened)
-    reference = run_again(session, "deployed", reference)
-    return with_own_error(report, reference), reference, paces
+    paces = {yardstick: Pace(opened - started, (time.perf_counter() - opened) / (2 * draws))}
+    inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
+    for setting in others:
+        del session  # its memory, before the model is opened again
+        started = time.perf_counter()
+        session = open_model(original, setting, config.threads)
+        opened = time.perf_counter()
+        session.run(inputs)
+        paces[setting] = Pace(opened - started, time.perf_counter() - opened)
+        reference = run_again(session, setting, reference)
+    return with_own_error(report, reference), replace(reference, accepted=config.accepted), paces
 
 
 def _compared(
     original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig, reference: Reference
 ) -> EquivalenceReport:
-    """Compare a candidate, and run it as deployed on the inputs with which it will be timed: those of the original."""
+    """Compare a candidate, and run it as it will run on the inputs with which it will be timed: the original's."""
     report = compare(original, candidate, threads=config.threads, dimensions=config.dimensions, reference=reference)
     if report.equivalent:
         inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
-        run(open_session(candidate, "deployed", config.threads), inputs)
+        open_model(candidate, config.settings[-1], config.threads).run(inputs)
     return report
 
 

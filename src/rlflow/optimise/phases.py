@@ -45,7 +45,6 @@ from rlflow.optimise.refusal import Refusal, Refused, of_candidate
 from rlflow.optimise.report import LatencyChange, Measured, PassesReport
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.runtime.isolation import ProcessTimeout
-from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import Prior
 from rlflow.runtime.timing.latency import Round
 from rlflow.trajectory.record import Trajectory
@@ -89,7 +88,7 @@ class Phases:
 
     method: Method
     cost_model: CostModel
-    setting: Setting
+    setting: str
     gate: GateConfig
     shares: Shares = field(default_factory=Shares)
     shortlist: Shortlist | None = None
@@ -259,7 +258,7 @@ class Phases:
         judgement: Judgement,
         deadline: Deadline,
         before: Sequence[Round] = (),
-    ) -> dict[Setting, LatencyChange]:
+    ) -> dict[str, LatencyChange]:
         """Time both models until the deadline; nothing comes of it if that is too near for a single round.
 
         `prior` is what is believed of the candidate beforehand, and `before` are rounds that count as well.

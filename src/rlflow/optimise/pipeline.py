@@ -51,7 +51,6 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import Prior, prior_of
 from rlflow.runtime.timing.latency import Round
 from rlflow.trajectory.record import Trajectory
@@ -92,7 +91,7 @@ class PipelineResult:
     left_because: str = ""
     is_searched: bool = True
     inside: tuple[SubgraphReport, ...] = ()
-    latency: dict[Setting, LatencyChange] = field(default_factory=dict)
+    latency: dict[str, LatencyChange] = field(default_factory=dict)
     measured: Measured | None = None
     shapes: Mapping[str, tuple[Dimension, ...]] = field(default_factory=dict)
     passes: PassesReport | None = None

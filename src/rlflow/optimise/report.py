@@ -4,6 +4,7 @@ optimised.report.summary()     a few sentences: what was written and why, latenc
 optimised.report.to_json()     the same figures and more, checked against the schema before it is returned
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,17 +17,18 @@ from rlflow.ir.tensor_type import Dimension
 from rlflow.method import Effort
 from rlflow.optimise.refusal import Refusal
 from rlflow.rules.certificate import ASSUMPTIONS
-from rlflow.runtime.session import Setting
+from rlflow.runtime.runtimes import RUNTIMES
 from rlflow.runtime.timing.verdict import Verdict
 from rlflow.schemas.figures import Written
 from rlflow.schemas.reports import OptimiseReport
 from rlflow.subnormal.flush import Decayed
 from rlflow.subnormal.trial import MARGIN
 
-_SETTING_WORDS: dict[Setting, str] = {
+_SETTING_WORDS: dict[str, str] = {
     "deployed": "as deployed (ONNX Runtime's own optimisation on)",
     "as_written": "as written (ONNX Runtime's own optimisation off)",
 }
+"""The settings of ONNX Runtime; others name their runtime."""
 _WRITTEN_WORDS = {
     "optimised": "the optimised model",
     "flushed": "the original with its subnormal weights at zero",
@@ -37,7 +39,7 @@ _MOST_REASONS = 3
 _PLAIN_FIELDS = (
     "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
     "improvement_percent  flops_ratio launches_ratio peak_memory_ratio optimisation_s "
-    "budget_s threads hardware seed opset_before opset_after kept_at "
+    "budget_s setting threads hardware seed opset_before opset_after kept_at "
 ).split()
 
 
@@ -73,6 +75,58 @@ class Racer:
     steps: int
     ratio: float
     rounds: int
+
+
+@dataclass(frozen=True)
+class InSetting:
+    """Original and rewritten model in one of several settings, or why nothing is known of them there.
+
+    Errors are relative, against the original as written. `is_right` says that the original's own is one of rounding, or
+    one that the user accepts, `is_equivalent` the same of the rewritten model, and `is_better` that this is the one to
+    take there. `rewriting` is what it changes there, if there is one, and `best` compares the original in the first
+    setting with the better of both in this one.
+    """
+
+    setting: str
+    error_before: float = 0.0
+    error_after: float = 0.0
+    is_right: bool = False
+    is_equivalent: bool = False
+    is_better: bool = False
+    rewriting: LatencyChange | None = None
+    best: LatencyChange | None = None
+    left_because: str = ""
+
+    @property
+    def summary(self) -> str:
+        """One line of a table."""
+        runtime = RUNTIMES.get(self.setting)
+        where = f"{runtime.name} {runtime.version}, {runtime.precision}"
+        if self.best is None:
+            return f"{where}: {self.left_because}"
+        original = f"{where}: error {self.error_before:.1e}{'' if self.is_right else ', beyond the tolerance'}"
+        best = f"at best {self.best.verdict.ratio:.3f} times as fast as the original in the first"
+        if self.rewriting is None:
+            return f"{original}; {self.best.after_ms:.3f} ms, {best}"
+        different = "" if self.is_equivalent else ", which is not equivalent"
+        return f"{original}; rewritten {self.error_after:.1e}{different}; {change_words(self.rewriting)}; {best}"
+
+    def to_json(self) -> dict[str, Any]:
+        runtime = RUNTIMES.get(self.setting)
+        errors = (self.error_before, self.error_after)
+        return {
+            "setting": self.setting,
+            "runtime": runtime.name,
+            "version": runtime.version,
+            "precision": runtime.precision,
+            "errors": [error if math.isfinite(error) else None for error in errors],
+            "is_right": self.is_right,
+            "is_equivalent": self.is_equivalent,
+            "is_better": self.is_better,
+            "rewriting": None if self.rewriting is None else latency_json(self.rewriting),
+            "best": None if self.best is None else latency_json(self.best),
+            "left_because": self.left_because,
+        }
 
 
 @dataclass(frozen=True)
@@ -158,7 +212,7 @@ class SubnormalReport:
     weights: tuple[Decayed, ...] = ()
     left: tuple[Decayed, ...] = ()
     error: float | None = None
-    latency: Mapping[Setting, LatencyChange] = field(default_factory=dict)
+    latency: Mapping[str, LatencyChange] = field(default_factory=dict)
     run_ratio: float | None = None
     left_because: str = ""
 
@@ -243,8 +297,9 @@ class OptimisationReport:
     steps that make each assumption (`rlflow.rules.certificate`) of the values that the model carries. `refusals` are
     about other candidates, which computed something else or could not be run. If there were subnormal weights, as
     `subnormals` tells, the model without them is the one "before", but for equality. `read` is what the caller reads
-    of the original's outputs, whose whole the model "before" computes, and no other; empty: all of them. An answer that
-    was kept has the time of the run that found it, `kept_at`.
+    of the original's outputs, whose whole the model "before" computes, and no other; empty: all of them.
+    `settings` compare several, if that was asked for; what is written is for the fastest, `setting`. An answer that was
+    kept has the time of the run that found it, `kept_at`.
     """
 
     input: str
@@ -256,12 +311,13 @@ class OptimisationReport:
     nodes_after: int
     cost_before_ms: float
     cost_after_ms: float
-    latency: Mapping[Setting, LatencyChange]
+    latency: Mapping[str, LatencyChange]
     equivalence: EquivalenceReport
     steps: tuple[Step, ...]
     optimisation_s: float
     effort: Effort
     budget_s: float | None
+    setting: str
     threads: int
     hardware: str
     seed: int
@@ -283,6 +339,7 @@ class OptimisationReport:
     refusals: tuple[Refusal, ...] = ()
     subnormals: SubnormalReport | None = None
     read: tuple[str, ...] = ()
+    settings: tuple[InSetting, ...] = ()
     kept_at: str | None = None
 
     @property
@@ -307,6 +364,7 @@ class OptimisationReport:
         document["rule_names"] = dict(self.rule_names)
         document["assumptions"] = {name: list(rules) for name, rules in self.assumptions.items()}
         document["read"] = list(self.read)
+        document["settings"] = [row.to_json() for row in self.settings]
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
         document["refusals"] = [refusal.to_json() for refusal in self.refusals]
         document["subnormals"] = None if self.subnormals is None else self.subnormals.to_json()
@@ -339,9 +397,11 @@ class OptimisationReport:
     def _latencies(self) -> Iterator[str]:
         """A sentence on each setting in which both models were timed."""
         threads = "" if self.threads == 1 else f", {self.threads} threads"
-        for setting, words in _SETTING_WORDS.items():
-            if setting in self.latency:
-                yield f"Latency {words}{threads}: {change_words(self.latency[setting])}."
+        for setting, change in self.latency.items():
+            yield f"Latency {_setting_words(setting)}{threads}: {change_words(change)}."
+        if self.settings:
+            rows = "\n".join(f"  {row.summary}" for row in self.settings)
+            yield f"Fastest {_setting_words(self.setting)}, of these (errors against the original as written):\n{rows}"
 
     def _warnings(self) -> Iterator[str]:
         """Sentences on what nobody may overlook: candidates that were wrong, and an original that is."""
@@ -351,9 +411,10 @@ class OptimisationReport:
         if self.subnormals is not None:
             yield self.subnormals.summary
         if self.equivalence.differs_by_setting:
+            runtime = RUNTIMES.get(self.equivalence.own_setting).name
             yield (
                 f"Mind that {self.equivalence.own_difference} (tolerance {self.equivalence.tolerance:.1e}): a fusion "
-                "of ONNX Runtime is wrong or lossy here. Nothing is delivered that is farther off."
+                f"of {runtime} is wrong or lossy here. Nothing is delivered that is farther off."
             )
 
     def _findings(self) -> Iterator[str]:
@@ -407,11 +468,16 @@ class OptimisationReport:
             yield f"It uses {opsets}, which {_rules_words(self.raised_for, self.rule_names)} requires."
 
 
+def _setting_words(setting: str) -> str:
+    runtime = RUNTIMES.get(setting)
+    return _SETTING_WORDS.get(setting, f"{runtime.said} {runtime.version}")
+
+
 def _shape_text(shape: tuple[Dimension, ...]) -> str:
     return "x".join("?" if dimension is None else str(dimension) for dimension in shape)
 
 
-def _latencies_json(latency: Mapping[Setting, LatencyChange]) -> dict[str, Any]:
+def _latencies_json(latency: Mapping[str, LatencyChange]) -> dict[str, Any]:
     return {setting: latency_json(change) for setting, change in latency.items()}
 
 

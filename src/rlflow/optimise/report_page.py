@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rlflow.onnx_io.bodies import bodies
 from rlflow.optimise.report import OptimisationReport, SubgraphReport, change_words
 from rlflow.rules.certificate import ASSUMPTIONS
-from rlflow.runtime.session import SAID
+from rlflow.runtime.runtimes import said
 from rlflow.show.changes_page import MAIN, page_graphs, saved_by_place
 from rlflow.show.page_graphs import PageGraph, operators_table, price_words
 from rlflow.show.rules_page import rule_content
@@ -51,7 +51,7 @@ def optimisation_content(optimised: Optimised, command: Sequence[str] = ()) -> d
         "rules": {rule: rule_content(rules[rule]) for step in steps if (rule := step["rule"]) in rules},
         "graphs": [graph.content for graph in graphs],
         "operators": operators_table(graphs),
-        "latency": [[SAID[setting], change.before_ms, change.after_ms] for setting, change in report.latency.items()],
+        "latency": [[said(setting), change.before_ms, change.after_ms] for setting, change in report.latency.items()],
         "checks": list(_checks(report)),
         "tried": list(_tried(report)),
         "replay": _replay(optimised, command),
@@ -114,7 +114,7 @@ def _figures(report: OptimisationReport) -> Iterator[list[str]]:
         verdict = change.verdict
         bounds = f", interval {verdict.low:.3f} to {verdict.high:.3f}" if verdict.bounded else ""
         value = f"{change.before_ms:.3f} → {change.after_ms:.3f} ms"
-        yield [f"Latency {SAID[setting]}", value, f"{verdict.ratio:.3f} times as fast{bounds}"]
+        yield [f"Latency {said(setting)}", value, f"{verdict.ratio:.3f} times as fast{bounds}"]
     costs = f"{report.cost_before_ms:.3f} → {report.cost_after_ms:.3f} ms"
     yield ["Predicted cost", costs, f"{report.improvement_percent:.1f} % saved"]
     yield ["Operators", f"{report.nodes_before} → {report.nodes_after}", _counted(len(report.steps), "step")]
@@ -132,13 +132,15 @@ def _checks(report: OptimisationReport) -> Iterator[list[str]]:
     yield ["Equal?", equivalence.summary]
     for setting, each in equivalence.by_setting.items():
         relative, absolute = each.max_relative_error, each.max_absolute_error
-        yield [f"Errors {SAID[setting]}", f"relative {relative:.1e}, absolute {absolute:.1e}"]
+        yield [f"Errors {said(setting)}", f"relative {relative:.1e}, absolute {absolute:.1e}"]
     yield ["Tolerance", f"{equivalence.tolerance:.1e}, relative to the largest value of an output"]
     yield ["Draws", f"{equivalence.draws} of {report.draws_asked} inputs drawn, from seed {report.seed}"]
     if equivalence.float64 is not None:
         yield ["In float64", str(equivalence.float64)]
     for setting, change in report.latency.items():
-        yield [f"Latency {SAID[setting]}", change_words(change)]
+        yield [f"Latency {said(setting)}", change_words(change)]
+    for row in report.settings:
+        yield [f"Beside others, {said(row.setting)}", row.summary]
     for assumption, rules in report.assumptions.items():
         yield ["Assumes", f"{ASSUMPTIONS[assumption]} ({', '.join(report.rule_names.get(r, r) for r in rules)})"]
     for name, shape in report.pinned.items():

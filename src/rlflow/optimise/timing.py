@@ -26,14 +26,14 @@ from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.report import LatencyChange
 from rlflow.runtime.isolation import Limits, call_isolated
-from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import Belief
 from rlflow.runtime.timing.latency import Opener, Round, alternating, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.runtime.timing.verdict import judge
 
-_ORIGINAL = ("original", "original again")
-_CANDIDATE = ("candidate", "candidate again")
+ORIGINAL = ("original", "original again")
+CANDIDATE = ("candidate", "candidate again")
+"""The names of the sessions of a round."""
 _PREDICTION = 0.2
 """Rounds for which a predicted ratio counts: its error is about 5 %, that of a round 2."""
 
@@ -56,7 +56,7 @@ def raced(
     original: Path,
     candidates: Sequence[Path],
     predicted: Sequence[float],
-    setting: Setting,
+    setting: str,
     config: GateConfig,
     limits: Limits,
 ) -> Race:
@@ -72,7 +72,7 @@ def raced(
 
 
 def _raced(
-    original: Path, candidates: Sequence[Path], predicted: Sequence[float], setting: Setting, config: GateConfig
+    original: Path, candidates: Sequence[Path], predicted: Sequence[float], setting: str, config: GateConfig
 ) -> Race:
     left, fallen = list(range(len(candidates))), list[int]()
     rounds: dict[int, tuple[Round, ...]] = {place: () for place in left}
@@ -90,11 +90,11 @@ def _rank(rounds: Sequence[Round], predicted: float) -> float:
 
 
 def _race_round(
-    original: Path, candidates: Sequence[Path], left: Sequence[int], setting: Setting, config: GateConfig, number: int
+    original: Path, candidates: Sequence[Path], left: Sequence[int], setting: str, config: GateConfig, number: int
 ) -> dict[int, Round]:
     """Time the original and the candidates that are left once; return of each its own round beside the original."""
-    models = {name: original for name in _ORIGINAL}
-    names = {place: tuple(f"{name} {place}" for name in _CANDIDATE) for place in left}
+    models = {name: original for name in ORIGINAL}
+    names = {place: tuple(f"{name} {place}" for name in CANDIDATE) for place in left}
     models |= {name: candidates[place] for place in left for name in names[place]}
     endless = latency_rounds(
         models,
@@ -106,8 +106,8 @@ def _race_round(
     )
     with closing(endless):
         found = next(endless)
-    ours = {name: found.times_ms[name] for name in _ORIGINAL}
-    own = {place: dict(zip(_CANDIDATE, (found.times_ms[name] for name in names[place]), strict=True)) for place in left}
+    ours = {name: found.times_ms[name] for name in ORIGINAL}
+    own = {place: dict(zip(CANDIDATE, (found.times_ms[name] for name in names[place]), strict=True)) for place in left}
     return {place: Round(ours | own[place], found.retaken) for place in left}
 
 
@@ -120,7 +120,7 @@ def _log_ratios(rounds: Sequence[Round]) -> np.ndarray:
 def timed(
     original: ModelProto | Path,
     candidate: ModelProto | Path,
-    setting: Setting,
+    setting: str,
     config: GateConfig,
     left_s: Callable[[], float] = lambda: math.inf,
     on_progress: OnProgress | None = None,
@@ -132,7 +132,7 @@ def timed(
     `config.rounds` that is done, and the answer so far. The rounds `before`, of a race, count as well: where they
     decide it, none is taken.
     """
-    models = {_ORIGINAL[0]: original, _ORIGINAL[1]: original, _CANDIDATE[0]: candidate, _CANDIDATE[1]: candidate}
+    models = {ORIGINAL[0]: original, ORIGINAL[1]: original, CANDIDATE[0]: candidate, CANDIDATE[1]: candidate}
     own_left_s = countdown(config.time_s)
     endless = latency_rounds(
         models,
@@ -150,7 +150,7 @@ def timed_as_opened(
     original: Opener, candidate: Opener, threads: int, config: GateConfig, left_s: Callable[[], float]
 ) -> LatencyChange:
     """Do what `timed` does with two ways to open a model, by the clock of so many threads."""
-    openers = dict.fromkeys(_ORIGINAL, original) | dict.fromkeys(_CANDIDATE, candidate)
+    openers = dict.fromkeys(ORIGINAL, original) | dict.fromkeys(CANDIDATE, candidate)
     rng, runs = np.random.default_rng(config.seed), config.runs_per_round
     rounds = alternating(openers, rng, runs_per_round=runs, threads=threads, left_s=left_s)
     return decided((each for each in rounds), config)
@@ -191,15 +191,15 @@ def latency_change(rounds: Sequence[Round], belief: Belief, proof: SequentialTes
 def _pairs(rounds: Sequence[Round]) -> tuple[np.ndarray, np.ndarray]:
     """The milliseconds of original and candidate, (rounds, 2) each."""
     times_ms = times_of(rounds)
-    original, candidate = (np.stack([times_ms[name] for name in twice], axis=1) for twice in (_ORIGINAL, _CANDIDATE))
+    original, candidate = (np.stack([times_ms[name] for name in twice], axis=1) for twice in (ORIGINAL, CANDIDATE))
     return original, candidate
 
 
-def is_faster(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
+def is_faster(latency: Mapping[str, LatencyChange], setting: str) -> bool:
     """True if it was found faster in the setting that was optimised for."""
     return latency[setting].verdict.decision == "faster"
 
 
-def is_slower(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
+def is_slower(latency: Mapping[str, LatencyChange], setting: str) -> bool:
     """True if it was found slower in the setting that was optimised for."""
     return latency[setting].verdict.decision == "slower"

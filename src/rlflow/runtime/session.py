@@ -28,8 +28,6 @@ from rlflow.runtime.scratch import scratch_folder, without_scratch
 
 Setting = Literal["as_written", "deployed"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
-SAID: Mapping[Setting, str] = {"as_written": "as written", "deployed": "as deployed"}
-"""The settings in a sentence."""
 Session = ort.InferenceSession
 _Sparse = ort.capi.onnxruntime_pybind11_state.SparseTensor
 

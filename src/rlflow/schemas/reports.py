@@ -26,6 +26,9 @@ from rlflow.schemas.figures import (
     Written,
 )
 
+Setting = Text
+"""A way to run a model: as_written, deployed, or another runtime, such as openvino."""
+
 
 class Float64(Document):
     """The comparison in float64, relative to the output's largest absolute value; absent where float32 was in no
@@ -45,7 +48,7 @@ class Float64(Document):
 
 
 class SettingErrors(Document):
-    """The errors of outputs in one setting of ONNX Runtime."""
+    """The errors of outputs in one setting of a runtime."""
 
     max_absolute_error: Error | None
     max_relative_error: Error | None
@@ -126,11 +129,8 @@ class Change(Document):
     """That do not count, because the machine was slow beside them."""
 
 
-class Latency(Document):
-    """The change in the setting that was optimised for; empty where there was nothing to time."""
-
-    as_written: Change | UnsetType = UNSET
-    deployed: Change | UnsetType = UNSET
+Latency = dict[Setting, Change]
+"""The change in the setting that was optimised for; empty where there was nothing to time."""
 
 
 class Equivalence(Document):
@@ -146,8 +146,8 @@ class Equivalence(Document):
     reason: str
     """What float64 said; empty where it was not asked."""
     own_error: Error | None
-    """The original's relative error where it is run as deployed; null where that has no size."""
-    by_setting: dict[Literal["as_written", "deployed"], SettingErrors]
+    """The original's relative error where it is run as it will be, not as written; null where that has no size."""
+    by_setting: dict[Setting, SettingErrors]
     """Errors in each setting, against the original as written; empty where nothing was compared."""
 
 
@@ -268,6 +268,29 @@ class Subgraph(Document):
     refusals: list[Refusal]
 
 
+class InSetting(Document):
+    """The original and the rewritten model in one of several settings."""
+
+    setting: Setting
+    runtime: Text
+    version: Text
+    precision: Text
+    errors: tuple[Error | None, Error | None]
+    """Relative ones against the original as written, of the original and of the rewritten model; null: without size."""
+    is_right: bool
+    """The original's is one of rounding, or one that the user accepts."""
+    is_equivalent: bool
+    """So is the rewritten model's."""
+    is_better: bool
+    """The rewritten model is the one to take there; else the original is."""
+    rewriting: Change | None
+    """From the original to the rewritten model; null where there is none, or they do not run."""
+    best: Change | None
+    """From the original in the first setting to the better of both in this one; null where they do not run."""
+    left_because: str
+    """Why they do not run; empty where they do."""
+
+
 class OptimiseReport(Document):
     """The report of one optimisation; where the original was written, `..._after` figures belong to the candidate
     that was turned down.
@@ -321,12 +344,15 @@ class OptimiseReport(Document):
     measuring_s: Seconds
     """Time of the measurements."""
     budget_s: Error | None
+    setting: Setting
     threads: Cases
     hardware: Text
     """Key of the hardware fingerprint."""
     seed: Seed
     read: list[Text]
     """The parts of the original's outputs that the caller reads, which are the outputs; empty: all of them, whole."""
+    settings: list[InSetting]
+    """Settings that were compared, if that was asked for; `setting` is the fastest, and what is written is for it."""
     pinned: dict[str, list[int | str | None]]
     """By input, the shape that it declares where the original leaves sizes open; empty where they stay open."""
     rule_names: dict[str, Text]

@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,9 @@ from onnx import ModelProto
 from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.runtime.inputs import draw_inputs, required_inputs
+from rlflow.runtime.runtimes import OpenModel, open_model
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import Setting, open_session, run, structure_of
+from rlflow.runtime.session import structure_of
 from rlflow.runtime.timing.clock import clock_ns, shortest_ns
 from rlflow.runtime.timing.pace import pace_ms
 
@@ -69,7 +71,7 @@ class Take:
 def latency_rounds(
     models: Mapping[str, ModelProto | Path],
     *,
-    setting: Setting | Mapping[str, Setting],
+    setting: str | Mapping[str, str],
     runs_per_round: int = 10,
     threads: int = 1,
     seed: int = 0,
@@ -79,7 +81,7 @@ def latency_rounds(
     """Yield rounds as long as they are asked for and fit, by the longest so far, into what is left; at least one.
 
     `setting` is that of all models, or of each by its name. All models get the same inputs, drawn once from the first
-    with `seed` and `dimensions`. A round opens a fresh session of one model at a time (so memory holds one), runs
+    with `seed` and `dimensions`. A round opens one model anew at a time (so memory holds one), runs
     it once, times `runs_per_round` runs, or more if these take less than 25 ms, and closes it. `left_s` tells the
     seconds that are left. Close the generator when you stop asking: the models' files are on disk until then.
 
@@ -88,7 +90,7 @@ def latency_rounds(
     """
     if not models or runs_per_round < 1:
         raise InputError(f"nothing to time: {len(models)} models, {runs_per_round} runs per round")
-    settings = setting if isinstance(setting, Mapping) else dict.fromkeys(models, setting)
+    settings = dict.fromkeys(models, setting) if isinstance(setting, str) else setting
     rng = np.random.default_rng(seed)
     inputs = _shared_inputs(models, rng, dimensions)
     with scratch_folder() as folder:
@@ -98,14 +100,18 @@ def latency_rounds(
         yield from alternating(openers, rng, runs_per_round=runs_per_round, threads=threads, left_s=left_s)
 
 
-def session_opener(file: Path, setting: Setting, threads: int, inputs: Mapping[str, np.ndarray]) -> Opener:
-    """Return what opens a session of a model in a file, and raises `RLFlowError` where it does not run."""
-    fed = dict(inputs)
+def session_opener(file: Path, setting: str, threads: int, inputs: Mapping[str, np.ndarray]) -> Opener:
+    """Return what opens a model in a file, and raises `RLFlowError` where it does not run."""
+    return opener(partial(open_model, file, setting, threads), inputs)
+
+
+def opener(open_anew: Callable[[], OpenModel], inputs: Mapping[str, np.ndarray]) -> Opener:
+    """Return what opens a model anew and runs it once on these inputs."""
 
     def opened() -> Callable[[], Any]:
-        session = open_session(file, setting, threads)
-        run(session, fed)
-        return lambda: session.run(None, fed)
+        model = open_anew()
+        model.run(inputs)
+        return model.repeated(inputs)
 
     return opened
 
@@ -133,7 +139,7 @@ def alternating(
 def compare_latency(
     models: Mapping[str, ModelProto | Path],
     *,
-    setting: Setting,
+    setting: str,
     rounds: int = 10,
     runs_per_round: int = 10,
     threads: int = 1,

@@ -19,7 +19,7 @@ from rlflow.equivalence.reference import run_original
 from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import EquivalenceError
 from rlflow.onnx_io import save_model
-from rlflow.runtime.session import open_session
+from rlflow.runtime.runtimes import open_model
 
 pytestmark = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="make setup installs onnx2torch")
 SMALL = {"layers": 1, "hidden": 64, "heads": 2, "intermediate": 128, "sequence": 16}
@@ -46,7 +46,7 @@ def test_both_stand_beside_the_control(model: Path):
 
 def test_other_weights_are_noticed(model: Path):
     """The same model agrees, so that what is noticed is the change."""
-    reference = run_original(model, open_session(model, "as_written"), draws=2, seed=0)
+    reference = run_original(model, open_model(model, "as_written"), draws=2, seed=0)
     tolerance = tolerance_of(onnx.load(model))
     check(in_pytorch(model), reference, tolerance)
 
@@ -63,6 +63,6 @@ def test_inputs_go_where_their_names_say(model: Path):
     """BERT has several, of which each means something else."""
     whole = in_pytorch(model)
     assert len(whole.inputs) > 1
-    reference = run_original(model, open_session(model, "as_written"), draws=1, seed=0)
+    reference = run_original(model, open_model(model, "as_written"), draws=1, seed=0)
     with pytest.raises((EquivalenceError, IndexError, RuntimeError)):
         check(replace(whole, inputs=whole.inputs[::-1]), reference, tolerance_of(onnx.load(model)))

@@ -1,0 +1,239 @@
+"""Every runtime that is registered, by the properties that judging, comparing and timing rely on.
+
+OpenVINO is an extra: what needs it is skipped where it is not installed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto, parser
+from support.coarse_runtime import COARSE as COARSE_RUNTIME
+from support.coarse_runtime import Coarse, announce
+
+import rlflow
+from rlflow import zoo
+from rlflow.cli.optimise import _settings
+from rlflow.equivalence.compare import compare
+from rlflow.equivalence.reference import reference_of
+from rlflow.errors import InputError, RLFlowError
+from rlflow.extras import MissingExtraError
+from rlflow.optimise.gate import GateConfig, judged
+from rlflow.optimise.timing import timed
+from rlflow.runtime.inputs import draw_inputs
+from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, open_model, runtime_names, setting_of
+from rlflow.runtime.timing.latency import compare_latency
+
+SINGLE = {"as_written": 1e-6, "deployed": 1e-6, "openvino": 1e-5}
+"""The relative errors that float32 explains in these few layers; other settings may be off by 3 % of a value."""
+COARSE = 3e-2
+TWO_OUTPUTS = parser.parse_model("""
+    <ir_version: 8, opset_import: ["" : 17]>
+    model (float[2, 3] x, int64[2] i) => (float[2, 3] b, int64[2] n, float[2, 3] a) {
+        a = Tanh(x)
+        b = Identity(a)
+        n = Add(i, i)
+    }
+""")
+
+
+@pytest.fixture(params=RUNTIMES.names())
+def setting(request: pytest.FixtureRequest) -> str:
+    try:
+        open_model(TWO_OUTPUTS, request.param)
+    except (MissingExtraError, RLFlowError) as missing:
+        pytest.skip(str(missing))
+    found: str = request.param
+    return found
+
+
+def inputs_of(model: ModelProto) -> dict[str, np.ndarray]:
+    return draw_inputs(model, np.random.default_rng(0))
+
+
+def test_outputs_have_the_names_order_and_types_of_the_model(setting: str) -> None:
+    """`b` is another name of `a`, which a runtime may forget, and `n` holds whole numbers."""
+    inputs = inputs_of(TWO_OUTPUTS)
+    found = open_model(TWO_OUTPUTS, setting).run(inputs)
+    assert list(found) == ["b", "n", "a"]
+    assert [value.dtype for value in found.values()] == [np.float32, np.int64, np.float32]
+    np.testing.assert_array_equal(found["n"], 2 * inputs["i"])
+    np.testing.assert_allclose(found["a"], np.tanh(inputs["x"]), atol=COARSE)
+    np.testing.assert_array_equal(found["a"], found["b"])
+
+
+def test_every_runtime_computes_what_the_yardstick_computes(setting: str, tmp_path: Path) -> None:
+    model = zoo.build("tiny_chain")
+    rlflow.save_model(model, tmp_path / "model.onnx")
+    inputs = inputs_of(model)
+    (expected,) = open_model(model, YARDSTICK).run(inputs).values()
+    assert expected.std() > 0, "else nothing could differ"
+    for given in (model, tmp_path / "model.onnx"):
+        (found,) = open_model(given, setting, threads=2).run(inputs).values()
+        assert np.abs(found - expected).max() <= SINGLE.get(setting, COARSE) * np.abs(expected).max()
+
+
+def test_outputs_are_the_callers_own(setting: str) -> None:
+    model = open_model(TWO_OUTPUTS, setting)
+    inputs = inputs_of(TWO_OUTPUTS)
+    first = model.run(inputs)["a"]
+    kept = first.copy()
+    model.run(inputs | {"x": -inputs["x"]})
+    model.repeated(inputs | {"x": 2 * inputs["x"]})()
+    np.testing.assert_array_equal(first, kept)
+
+
+def test_what_a_runtime_refuses_is_an_error_of_ours(setting: str) -> None:
+    with pytest.raises(InputError, match="threads is 0"):
+        open_model(TWO_OUTPUTS, setting, threads=0)
+    unknown = parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17, "no.such.domain" : 1]>
+        model (float[2] x) => (float[2] y) { y = no.such.domain.Nothing(x) }
+    """)
+    with pytest.raises(RLFlowError, match="could not load"):
+        open_model(unknown, setting)
+
+
+def products(count: int) -> ModelProto:
+    """A chain of so many products of matrices, and nothing else."""
+    nodes = "".join(f"v{number + 1} = MatMul(v{number}, w) " for number in range(count))
+    return parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 17]>
+        model (float[256, 256] v0, float[256, 256] w) => (float[256, 256] v{count}) {{ {nodes} }}
+    """)
+
+
+def test_the_clock_sees_the_work(setting: str) -> None:
+    """On one thread it is that of the thread that asks: work in another would take no time."""
+    model = open_model(products(16), setting, threads=1)
+    run = model.repeated(inputs_of(products(16)))
+    run()
+    before_ns = time.thread_time_ns(), time.process_time_ns()
+    for _ in range(5):
+        run()
+    thread_ns, process_ns = time.thread_time_ns() - before_ns[0], time.process_time_ns() - before_ns[1]
+    assert thread_ns > 0.8 * process_ns
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_four_times_the_work_takes_longer(setting: str, threads: int) -> None:
+    models = {"little": products(4), "much": products(16)}
+    times_ms = compare_latency(models, setting=setting, rounds=3, runs_per_round=3, threads=threads)
+    ratio = np.median(times_ms["much"] / times_ms["little"])
+    assert 2 < ratio < (8 if threads == 1 else math.inf), "on several threads it is the time on the wall, beside others"
+
+
+def test_a_wrong_model_is_found_in_every_runtime(setting: str) -> None:
+    """The yardstick is the same for all of them."""
+    right, wrong = (zoo.build("tiny_chain", seed=seed) for seed in (0, 1))
+    reference = reference_of(right, (YARDSTICK, setting), draws=2)
+    if RUNTIMES.get(setting).precision != "float32":
+        reference.accepted = {setting: COARSE}
+    assert compare(right, right, reference=reference).equivalent
+    assert not compare(right, wrong, reference=reference).equivalent
+
+
+@pytest.fixture
+def coarse(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Coarse:
+    """The runtime of another package, of which nothing but the registry knows."""
+    announce(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    COARSE_RUNTIME.opened.clear()
+    return COARSE_RUNTIME
+
+
+def test_one_of_another_package_is_judged_compared_and_timed(coarse: Coarse) -> None:
+    """How often it is asked says that no part of the gate opens models by itself."""
+    model = zoo.build("tiny_chain")
+    config = GateConfig(draws=1, rounds=2, runs_per_round=1, threads=2, tolerance=1e-2).running_in("coarse")
+    judgement = judged(model, config)
+    assert not judgement.unjudgeable
+    assert set(judgement.paces) == {YARDSTICK, "coarse"}
+    assert coarse.opened == [2]
+    report = compare(model, model, reference=judgement.reference)
+    assert (report.equivalent, report.worst_setting) == (True, "coarse")
+    assert coarse.opened == [2, 1]
+    change = timed(model, model, "coarse", config)
+    assert len(coarse.opened) >= 2 + 4 * change.verdict.rounds
+
+
+def test_a_coarser_precision_wants_a_tolerance(coarse: Coarse) -> None:
+    with pytest.raises(InputError, match="coarse computes in bfloat16: name the relative error to accept"):
+        GateConfig().running_in("coarse")
+    wide, narrow = (GateConfig(tolerance=tolerance).running_in("coarse") for tolerance in (1e-2, 1e-4))
+    model = zoo.build("tiny_chain")
+    found, refused = judged(model, wide), judged(model, narrow)
+    assert found.reference is not None
+    assert found.reference.accepted == {"coarse": 1e-2}
+    assert (found.report.own_setting, found.unjudgeable) == ("coarse", "")
+    assert 1e-4 < found.report.own_error < 2**-7, "what cutting eight digits does"
+    assert refused.unjudgeable.endswith("more than the tolerance of 1.0e-04")
+    assert "between as written and in a coarse runtime" in refused.unjudgeable
+
+
+def test_the_accepted_error_alone_decides_in_a_coarser_precision(coarse: Coarse) -> None:
+    """A factor of 1.005 is a fault in float32, as it is as written, whatever a coarser precision may be off by."""
+    reference = reference_of(scaled(1.0), ("coarse",), draws=1)
+    assert not compare(scaled(1.0), scaled(1.005), reference=reference).equivalent
+    reference.accepted = {"coarse": 1e-2}
+    assert compare(scaled(1.0), scaled(1.005), reference=reference).equivalent
+    report = compare(scaled(1.0), scaled(1.03), reference=reference)
+    assert (report.equivalent, report.float64) == (False, None), "float64 has no say in what a user accepts"
+
+    both = reference_of(scaled(1.0), (YARDSTICK, "coarse"), draws=1)
+    both.accepted = reference.accepted
+    assert compare(scaled(1.0), scaled(1.0), reference=both).equivalent
+    assert compare(scaled(1.0), scaled(1.005), reference=both).worst_setting == YARDSTICK
+
+
+def scaled(factor: float) -> ModelProto:
+    return parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 17]>
+        model (float[8] x) => (float[8] y) <float c = {{{factor}}}> {{ y = Mul(x, c) }}
+    """)
+
+
+def test_runtimes_and_precisions_name_settings() -> None:
+    assert runtime_names()[:2] == ["onnxruntime", "openvino"]
+    assert setting_of("onnxruntime", "float32") == "deployed"
+    assert setting_of("openvino", "float32") == "openvino"
+    assert setting_of("openvino", "bfloat16") == "openvino_bfloat16"
+    with pytest.raises(InputError, match="onnxruntime does not compute in bfloat16"):
+        setting_of("onnxruntime", "bfloat16")
+    with pytest.raises(InputError, match="did you mean openvino"):
+        setting_of("openvin", "float32")
+
+
+def test_auto_is_one_setting_and_those_beside_it() -> None:
+    assert _settings("deployed", "auto", "float32") == ["deployed", "openvino", "openvino_bfloat16"]
+    assert _settings("deployed", "openvino", "auto") == ["openvino", "openvino_bfloat16"]
+    assert _settings("deployed", "onnxruntime", "auto") == ["deployed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("as_written", "openvino", "float32"), "is for ONNX Runtime"),
+        (("deployed", "openvino", "float23"), "there is no precision 'float23'"),
+    ],
+)
+def test_the_command_refuses_what_no_setting_is(arguments: tuple[str, str, str], sentence: str) -> None:
+    assert _settings("as_written", "onnxruntime", "float32") == ["as_written"]
+    with pytest.raises(InputError, match=sentence):
+        _settings(*arguments)
+
+
+def test_a_model_is_optimised_for_the_runtime_in_which_it_will_run(setting: str) -> None:
+    gate = GateConfig(draws=1, rounds=2, runs_per_round=1, tolerance=COARSE)
+    found = rlflow.optimise(
+        zoo.build("tiny_chain"), method="greedy", setting=setting, gate=gate, budget_s=120.0, cost_model="analytic"
+    )
+    document = found.report.to_json()
+    assert document["setting"] == setting
+    assert set(document["latency"]) == {setting}
+    assert setting in document["equivalence"]["by_setting"]
+    assert found.report.steps
