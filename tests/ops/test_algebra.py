@@ -239,6 +239,16 @@ def test_onnx_runtime_agrees_about_every_rule(dtype: str) -> None:
         assert agree(expected, target), case.target
 
 
+def test_onnx_runtime_rounds_sums_of_integers() -> None:
+    """For as long as it does, ReduceSum is not among the operators of a ring: it gives 2**53 for 2**53 + 1."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17]>
+        sums (int64[1, 2] x) => (int64[1, 1] y) <int64[1] axis = {-1}> { y = ReduceSum(x, axis) }
+    """)
+    found = run(open_session(model, "as_written"), {"x": np.array([[2**53, 1]])})
+    assert found["y"].item() == 2**53
+
+
 def differing(rules: Iterable[Rule], dtype: str) -> Iterator[Rule]:
     """The rules that do not hold for elements of this type, whatever they say."""
     for rule in rules:
