@@ -1,0 +1,1 @@
+"""RLFlow's rules in the tools that others use."""
