@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, filterfalse
 from math import inf
+from typing import TypeGuard
 
 import onnx_ir as ir
 from onnxscript.rewriter import RewriterContext
@@ -103,16 +104,27 @@ def written(graph: Graph, origin: Fragment, tape: RewriterContext, taken: Collec
             values[name] = tape.initializer(weight.const_value, next(fresh))
 
     for node in model.graph:
-        if any(output.name in values for output in node.outputs):
+        names = [str(output.name) for output in node.outputs]
+        if not values.keys().isdisjoint(names):
             continue
         operands = [None if operand is None else values[str(operand.name)] for operand in node.inputs]
-        made = tape.call_op(node.op_type, operands, dict(node.attributes), node.domain, outputs=len(node.outputs))
-        for output, value in zip(node.outputs, [made] if isinstance(made, ir.Value) else made, strict=True):
-            name = str(output.name)
+        if node.op_type == "Identity" and _stands_for(operands[0], origin, names[0]):
+            values[names[0]] = operands[0]
+            continue
+        made = tape.call_op(node.op_type, operands, dict(node.attributes), node.domain, outputs=len(names))
+        for name, value in zip(names, [made] if isinstance(made, ir.Value) else made, strict=True):
             values[name] = value
             if name in types:
                 ir.serde.deserialize_value_info_proto(to_value_info(name, types[name]), value)
     return [values[name] for name in origin.outputs]
+
+
+def _stands_for(value: ir.Value | None, origin: Fragment, output: str) -> TypeGuard[ir.Value]:
+    """Return True if the value may take this output's name, as onnxscript wants it to; a graph's inputs keep theirs."""
+    if value is None or output not in origin.outputs or value.is_initializer() or value.is_graph_input():
+        return False
+    replaced = origin.values[output]
+    return value.graph is replaced.graph and not value.is_graph_output() and not replaced.is_graph_output()
 
 
 def _types_of(origin: Fragment, inferred: Mapping[str, TensorType | None]) -> dict[str, TensorType]:

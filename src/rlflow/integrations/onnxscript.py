@@ -73,9 +73,17 @@ def rules(
 
 def unsaid(library: Library | None = None) -> dict[str, str]:
     """Map the ids of the rules that cannot be said in onnxscript to the reason."""
-    reason = "it replaces the outputs of {} nodes together, and onnxscript tries one choice of them alone"
-    roots = {rule.id: len(compile_variants(rule)[0].roots) for rule in (library or load()).rules}
-    return {identifier: reason.format(number) for identifier, number in roots.items() if number > 1}
+    reasons = {rule.id: _reason_against(rule) for rule in (library or load()).rules}
+    return {identifier: reason for identifier, reason in reasons.items() if reason}
+
+
+def _reason_against(rule: Rule) -> str:
+    (variant, *_) = compile_variants(rule)
+    if len(variant.roots) > 1:
+        return f"it replaces the outputs of {len(variant.roots)} nodes, of which onnxscript tries one choice alone"
+    if {application.op for application in pattern.operators(*rule.source)} == {"Identity"}:
+        return "it drops an Identity, by which onnxscript says that a value stands for another"
+    return ""
 
 
 class VerifiedRule(RewriteRule):
