@@ -1,4 +1,4 @@
-"""The programs of `examples/` run, and docs/extending.md shows them as they are."""
+"""The programs of `examples/` run, and the pages of docs/ show them as they are."""
 
 import json
 import os
@@ -23,6 +23,7 @@ SAYS = {
     "own_operator.py": "Softsign is known: 96 FLOPs",
     "own_rules.py": "Method greedy: 1 substitution",
     "own_zoo_model.py": "Method greedy: ",
+    "rules_in_onnxscript.py": "3 operators, then 2: MatMul, Relu",
 }
 """What each program prints, among other things."""
 LEARNS = {
@@ -78,9 +79,10 @@ def test_the_stage_runs_and_writes_what_it_declares(tmp_path: Path) -> None:
     assert metrics["tiny_chain"]["associate-weights"] == 3
 
 
-def test_the_page_shows_the_files_as_they_are() -> None:
+def test_pages_show_the_files_as_they_are() -> None:
     """All programs, and of the stage what a person writes."""
-    shown = dict(SHOWN.findall((ROOT / "docs/extending.md").read_text()))
+    pages = [(ROOT / "docs" / name).read_text() for name in ("extending.md", "integrations.md")]
+    shown = dict(example for page in pages for example in SHOWN.findall(page))
     assert set(SAYS) < set(shown)
     assert {name for name in shown if name.startswith("own_stage/")} == {
         "own_stage/pipelines/count_matches.py",
@@ -88,7 +90,7 @@ def test_the_page_shows_the_files_as_they_are() -> None:
         "own_stage/conf/config.yaml",
     }
     for name, text in shown.items():
-        assert text == (EXAMPLES / name).read_text(), f"docs/extending.md shows another examples/{name}"
+        assert text == (EXAMPLES / name).read_text(), f"a page shows another examples/{name}"
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -101,6 +102,10 @@ def test_nine_rules_in_ten_can_be_said_and_the_others_have_a_reason() -> None:
     assert {said.name for said in everything()} == {rule.id for rule in SAID}
     assert len(SAID) >= 0.9 * len(LIBRARY.rules)
     assert Counter(reason.split()[1] for reason in UNSAID.values()) == {"replaces": 18, "drops": 1}
+
+
+def test_the_page_tells_how_many(repository: Path) -> None:
+    assert f"{len(SAID)} of the {len(LIBRARY.rules)}" in (repository / "docs/integrations.md").read_text()
 
 
 def test_a_rule_has_its_certificate_and_its_assumptions() -> None:

@@ -44,7 +44,7 @@ class Fragment:
     inner: frozenset[str]
 
     def refs(self) -> dict[ir.Value, Ref]:
-        """Where the graph has each of the model's values, as far as it has them."""
+        """Find the model's values in the graph, those that it has."""
         nodes = self.graph.nodes.items()
         found = {name: Ref(i, index) for i, node in nodes for index, name in enumerate(node.names)}
         return {value: found[name] for name, value in self.values.items() if name in found}
