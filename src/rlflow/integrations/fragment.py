@@ -50,9 +50,10 @@ class Fragment:
         return {value: found[name] for name, value in self.values.items() if name in found}
 
 
-def is_stored(value: ir.Value) -> bool:
-    """Return True for a weight, for which no caller may feed another one."""
-    return value.const_value is not None and not value.is_graph_input()
+def stored(value: ir.Value) -> ir.TensorProtocol | None:
+    """Return the numbers of a weight; None for what is computed, or what a caller may feed another value for."""
+    tensor = None if value.is_graph_input() else ir.convenience.get_const_tensor(value)
+    return None if tensor is None or tensor.dtype == ir.DataType.STRING else tensor
 
 
 def fragment(
@@ -167,9 +168,9 @@ class _Copying:
 
     def copied(self, value: ir.Value) -> ir.Value:
         if value not in self.copies:
-            node = value.producer()
-            if is_stored(value):
-                self._store(value)
+            node, tensor = value.producer(), stored(value)
+            if tensor is not None:
+                self._store(value, tensor)
             elif node is not None and (node in self.inside or _counts(node, value)):
                 self._copy(node)
             elif value.type is None:
@@ -194,9 +195,8 @@ class _Copying:
         self.copied_nodes.add(node)
         self.nodes.append(ir.Node(node.domain, node.op_type, operands, node.attributes.values(), outputs=outputs))
 
-    def _store(self, value: ir.Value) -> None:
-        tensor, copy = value.const_value, self._named(value)
-        assert tensor is not None
+    def _store(self, value: ir.Value, tensor: ir.TensorProtocol) -> None:
+        copy = self._named(value)
         if tensor.size <= self.largest:
             copy.const_value = ir.Tensor(tensor.numpy(), dtype=tensor.dtype, name=copy.name)
             self.weights.append(copy)

@@ -30,7 +30,7 @@ from onnxscript.rewriter.pattern import OpsetPatternBuilder, Var
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
-from rlflow.integrations.fragment import Fragment, fragment, is_stored, written
+from rlflow.integrations.fragment import Fragment, fragment, stored, written
 from rlflow.ops.registry import OPERATORS
 from rlflow.rules import pattern
 from rlflow.rules.library import Library, load
@@ -46,6 +46,7 @@ ANALYTIC = AnalyticCost()
 _LARGEST_READ = 1024
 """Elements of a weight that is read to find out whether a rule applies; a larger one is read where it does."""
 _OPSETS = "rlflow.opsets"
+"""The key by which a condition leaves the opsets at a root for the replacement, as a subgraph does not know its own."""
 
 
 def rules(
@@ -96,7 +97,9 @@ class VerifiedRule(RewriteRule):
         (root,) = variant.roots
         self._operator = (OPERATORS[root.op].domain, OPERATORS[root.op].op_type, "")
         self._roots = list(map(pattern.show, variant.source))
-        self._variables = {name: self.rule.spec(name) for name in variant.variables}
+        self._variables = variant.variables
+        specs = {name: self.rule.spec(name) for name in self._variables}
+        self._weights = [name for name, spec in specs.items() if spec.constant or spec.literal]
         super().__init__(partial(_pattern, variant), self._replacement, self._condition, name=self.rule.id)
 
     def match(
@@ -108,8 +111,8 @@ class VerifiedRule(RewriteRule):
         return super().match(model, graph_or_function, node, **options)
 
     def _condition(self, context: MatchContext, /, **bindings: ir.Value) -> MatchResult:
-        """Ask our matcher, and whether the place is worth it."""
-        if not all(is_stored(bindings[n]) for n, spec in self._variables.items() if spec.constant or spec.literal):
+        """Ask our matcher, and whether it saves anything."""
+        if any(stored(bindings[name]) is None for name in self._weights):
             return MatchResult().fail("it wants a weight where the model computes a value")
         context.root.meta[_OPSETS] = _opsets(context)
         try:
@@ -213,7 +216,7 @@ def _pattern(variant: Variant, op: OpsetPatternBuilder) -> list[Any]:
 
 
 def _is_number(_: MatchContext, value: ir.Value) -> bool:
-    return is_stored(value)
+    return stored(value) is not None
 
 
 def _opsets(context: MatchContext) -> dict[str, int]:
