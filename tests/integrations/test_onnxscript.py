@@ -226,6 +226,18 @@ def test_a_rule_and_its_inverse_end() -> None:
     assert operators(rewrite(proto, rules(["relu-of-parts", "relu-of-whole"]))) == ["Concat", "Relu", "Neg"]
 
 
+def test_numbers_are_found_on_either_side_in_nodes_and_among_weights() -> None:
+    proto = model(
+        "f (float[4, 8] x) => (float[4, 8] y) { r = Constant <value_float = 1.4142135381698608> ()"
+        " h = Constant <value_float = 0.5> ()"
+        " a = Div(x, r)  b = Erf(a)  c = Add(one, b)  d = Mul(c, x)  y = Mul(h, d) }",
+        one=(),
+    )
+    after = rewrite(proto, rules(["fuse-gelu-of-quotient-half-of-all"]))
+    assert operators(after) == ["Gelu"]
+    assert rlflow.equivalence(proto, after).equivalent
+
+
 def test_a_large_weight_is_read_only_where_a_rule_applies() -> None:
     loaded = ir.from_proto(model(CHAIN.replace("n,", "4096,"), **NARROW | {"v": (512, 3), "w": (3, 512)}))
     for weight in loaded.graph.initializers.values():
