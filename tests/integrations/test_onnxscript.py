@@ -36,7 +36,10 @@ UNSAID = unsaid()
 SAID = [rule for rule in LIBRARY.rules if rule.id not in UNSAID]
 CONDITIONAL = [rule for rule in SAID if rule.where]
 DRAWS = 40
-FEW = ("tiny_chain", "tiny_transpose", "loop")
+MARKS: dict[str, list[pytest.MarkDecorator]] = {
+    **dict.fromkeys(("tiny_chain", "tiny_transpose"), []),
+    **dict.fromkeys(("loop", "bert", "squeezenet1_1"), [pytest.mark.slow]),
+}
 
 
 @cache
@@ -150,9 +153,7 @@ def test_examples_are_rewritten_and_counterexamples_are_refused() -> None:
     assert len(refused) > len(CONDITIONAL) // 16
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in SMALL]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, pytest.mark.exhaustive)) for name in SMALL])
 def test_models_of_the_zoo_compute_the_same_and_never_cost_more(name: str) -> None:
     before = zoo.build(name, **SMALL[name])
     after = ir.to_proto(rewrite(typed(before), pattern_rewrite_rules=everything()))
