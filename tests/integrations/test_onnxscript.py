@@ -36,9 +36,9 @@ UNSAID = unsaid()
 SAID = [rule for rule in LIBRARY.rules if rule.id not in UNSAID]
 CONDITIONAL = [rule for rule in SAID if rule.where]
 DRAWS = 40
-MARKS: dict[str, list[pytest.MarkDecorator]] = {
-    **dict.fromkeys(("tiny_chain", "tiny_transpose"), []),
-    **dict.fromkeys(("loop", "bert", "squeezenet1_1"), [pytest.mark.slow]),
+MARKS: dict[str, tuple[pytest.MarkDecorator, ...]] = {
+    **dict.fromkeys(("tiny_chain", "tiny_transpose"), ()),
+    **dict.fromkeys(("loop", "bert", "squeezenet1_1"), (pytest.mark.slow,)),
 }
 
 
