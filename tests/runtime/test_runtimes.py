@@ -127,6 +127,25 @@ def test_four_times_the_work_takes_longer(setting: str, threads: int) -> None:
     assert 2 < ratio < (8 if threads == 1 else math.inf), "on several threads it is the time on the wall, beside others"
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_openvino_computes_in_float32_on_as_many_threads_as_are_asked_for(threads: int) -> None:
+    """Left to itself, it would take all cores, and bfloat16 where the processor has it."""
+    pytest.importorskip("openvino")
+    opened = RUNTIMES.get("openvino").open(products(1), threads)
+    compiled = opened.request.get_compiled_model()  # type: ignore[attr-defined]
+    assert compiled.get_property("INFERENCE_NUM_THREADS") == threads
+    assert compiled.get_property("INFERENCE_PRECISION_HINT").to_string() == "f32"
+
+
+def test_a_precision_that_the_processor_lacks_leaves_the_original() -> None:
+    device = pytest.importorskip("openvino").Core()
+    if "BF16" in device.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        pytest.skip("this processor computes in bfloat16")
+    found = rlflow.optimise(zoo.build("tiny_chain"), setting="openvino_bfloat16", gate=GateConfig(tolerance=1e-2))
+    assert found.report.written == "original"
+    assert found.reason.endswith("this processor does not compute in bfloat16")
+
+
 def test_a_wrong_model_is_found_in_every_runtime(setting: str) -> None:
     """The yardstick is the same for all of them."""
     right, wrong = (zoo.build("tiny_chain", seed=seed) for seed in (0, 1))

@@ -83,8 +83,8 @@ class InSetting:
 
     Errors are relative, against the original as written. `is_right` says that the original's own is one of rounding, or
     one that the user accepts, `is_equivalent` the same of the rewritten model, and `is_better` that this is the one to
-    take there. `rewriting` is what it changes there, if there is one, and `best` compares the original in the first
-    setting with the better of both in this one.
+    take there. `rewriting` is what it changes there, if there is one, and `best` compares the better of both in the
+    first setting with the better of both in this one.
     """
 
     setting: str
@@ -105,11 +105,13 @@ class InSetting:
         if self.best is None:
             return f"{where}: {self.left_because}"
         original = f"{where}: error {self.error_before:.1e}{'' if self.is_right else ', beyond the tolerance'}"
-        best = f"at best {self.best.verdict.ratio:.3f} times as fast as the original in the first"
+        best = f"{self.best.verdict.ratio:.3f} times as fast as the better of both in the first"
         if self.rewriting is None:
             return f"{original}; {self.best.after_ms:.3f} ms, {best}"
         different = "" if self.is_equivalent else ", which is not equivalent"
-        return f"{original}; rewritten {self.error_after:.1e}{different}; {change_words(self.rewriting)}; {best}"
+        return (
+            f"{original}; rewritten {self.error_after:.1e}{different}; {change_words(self.rewriting)}; at best {best}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         runtime = RUNTIMES.get(self.setting)

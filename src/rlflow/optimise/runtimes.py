@@ -117,7 +117,7 @@ class Beside:
             is_equivalent=report.equivalent,
             is_better=is_better,
             rewriting=rewriting,
-            best=self._change(timed, (ORIGINAL, self.first), (CANDIDATE if is_better else ORIGINAL, setting)),
+            best=self._change(timed, (_better(self.is_better), self.first), (_better(is_better), setting)),
         )
 
     def _change(self, timed: Sequence[Round], before: _Where, after: _Where) -> LatencyChange:
@@ -127,10 +127,11 @@ class Beside:
 
 
 def fastest(rows: Sequence[InSetting]) -> InSetting:
-    """Return the first row, or that of a setting in which the original's work takes less time than in it."""
+    """Return the row of the setting that is fastest by far enough to leave the first, or that of the first."""
     first, *others = rows
-    better = [row for row in others if row.is_right and row.best and row.best.verdict.decision == "faster"]
-    return max((first, *better), key=lambda row: row.best.verdict.ratio if row.best else 0.0)
+    better = [(row.best.verdict, row) for row in others if row.is_right and row.best is not None]
+    faster = {verdict.ratio: row for verdict, row in better if verdict.decision == "faster"}
+    return faster[max(faster)] if faster else first
 
 
 def _compared_in(
@@ -149,6 +150,10 @@ def _beside(times_ms: Mapping[str, float], before: _Where, after: _Where) -> dic
         for names, (olds, setting) in pairs
         for new, old in zip(names, olds, strict=True)
     }
+
+
+def _better(is_candidate: bool) -> tuple[str, str]:
+    return CANDIDATE if is_candidate else ORIGINAL
 
 
 def _named(model: str, setting: str) -> str:

@@ -286,7 +286,7 @@ class InSetting(Document):
     rewriting: Change | None
     """From the original to the rewritten model; null where there is none, or they do not run."""
     best: Change | None
-    """From the original in the first setting to the better of both in this one; null where they do not run."""
+    """From the better of both in the first setting to that in this one; null where they do not run."""
     left_because: str
     """Why they do not run; empty where they do."""
 
