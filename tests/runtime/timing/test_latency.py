@@ -35,13 +35,13 @@ def test_rounds_are_counted_and_sessions_are_fresh_and_in_a_drawn_order(make_den
     """
     models = {name: make_dense() for name in "ab"}
     opened, rounds = [], []
-    open_session = latency.open_session
+    open_model = latency.open_model
 
     def recording_open(model, setting, threads):
         opened.append("ab"[int(model.stem)])
-        return open_session(model, setting, threads)
+        return open_model(model, setting, threads)
 
-    monkeypatch.setattr(latency, "open_session", recording_open)
+    monkeypatch.setattr(latency, "open_model", recording_open)
     with closing(latency_rounds(models, setting="deployed", runs_per_round=2)) as endless:
         once = [each.times_ms for each in islice(endless, 10)]
     orders = ["".join(order) for order in batched(opened, 2)]
@@ -60,13 +60,13 @@ def test_a_model_that_is_timed_under_two_names_is_written_once_and_a_file_stays(
     """Weights lie beside it, from where they are mapped; nothing is left behind."""
     model, given, opened = make_dense(64, 64), tmp_path / "given.onnx", {}
     onnx.save(model, given)
-    open_session = latency.open_session
+    open_model = latency.open_model
 
     def recording_open(path, setting, threads):
         opened[path] = sorted(each.name for each in path.parent.iterdir())
-        return open_session(path, setting, threads)
+        return open_model(path, setting, threads)
 
-    monkeypatch.setattr(latency, "open_session", recording_open)
+    monkeypatch.setattr(latency, "open_model", recording_open)
     compare_latency({"a": model, "b": model, "c": given}, setting="deployed", rounds=1, runs_per_round=1)
     (written,) = opened.keys() - {given}
     assert opened == {given: ["given.onnx"], written: ["0.onnx", "0.weights"]}
