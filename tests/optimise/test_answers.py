@@ -97,6 +97,18 @@ def test_weights_in_a_file_beside_the_model_are_part_of_the_question(tmp_path: P
     assert Question.of(outside, OPTIONS, [], 1).digest != before.digest
 
 
+def test_nothing_is_kept_of_a_model_that_takes_long_to_read(
+    answers: Answers, optimised: Optimised, model: Path, tmp_path: Path
+) -> None:
+    """A file without data, as large as the weights of such a model."""
+    with (tmp_path / "weights").open("wb") as file:
+        file.truncate(2**31)
+    question = Question.of(model, OPTIONS, [tmp_path / "weights"], 1)
+    answers.keep(question, optimised)
+    assert answers.known(question) is None
+    assert not answers.folder.exists()
+
+
 def test_an_answer_covers_budgets_up_to_its_own(answers: Answers, optimised: Optimised, model: Path) -> None:
     _, answer = kept(answers, optimised, model)
     assert [answer.covers(budget_s) for budget_s in (1.0, 8.0, 8.1)] == [True, True, False]

@@ -36,6 +36,7 @@ from rlflow.atomic_file import written_whole
 from rlflow.errors import RLFlowError
 from rlflow.onnx_io import load_model
 from rlflow.onnx_io.data_place import is_outside, place_of
+from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES
 from rlflow.onnx_io.saving import save_model
 from rlflow.onnx_io.shared_weights import with_weights_of, without_weights_of
 from rlflow.optimise.api import NOT_FASTER, Optimised
@@ -53,17 +54,23 @@ _PACKAGE = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Question:
-    """A model as it was given, and the digest of all that an answer depends on, but for the budget."""
+    """A model as it was given, and the digest of all that an answer depends on, but for the budget.
+
+    A model beyond protobuf's 2 GB has no digest, which would take long, and no answer of it is kept.
+    """
 
     model: Path
-    digest: str
+    digest: str | None
 
     @classmethod
     def of(cls, model: Path, options: Mapping[str, Any], files: Iterable[Path], threads: int) -> Question:
         """Hash a model with its weights, the options, and the other files that were given. Errors as `load_model`."""
         outside = {place_of(weight).path for weight in load_model(model).graph.initializer if is_outside(weight)}
         asked = hashlib.sha256(repr((sorted(options.items()), fingerprint(threads).key, _code())).encode())
-        for path in (model, *sorted(outside), *_below(files)):
+        read = [model, *sorted(outside), *_below(files)]
+        if sum(path.stat().st_size for path in read) > MESSAGE_LIMIT_BYTES:
+            return cls(model, None)
+        for path in read:
             asked.update(_digest(path))
         return cls(model, asked.hexdigest())
 
@@ -98,6 +105,8 @@ class Answers:
 
     def known(self, question: Question) -> Answer | None:
         """The answer that is kept; None if there is none that can be read."""
+        if question.digest is None:
+            return None
         path = self.folder / question.digest / "answer.pickle"
         try:
             answer = pickle.loads(path.read_bytes())
@@ -110,9 +119,9 @@ class Answers:
         return answer if isinstance(answer, Answer) else None
 
     def keep(self, question: Question, optimised: Optimised) -> None:
-        """Keep an answer, unless its model is beyond protobuf's 2 GB. What cannot be written is not kept."""
+        """Keep an answer, if the model is not too large for it. What cannot be written is not kept."""
         model, given = optimised.model, optimised.source.model
-        if any(map(is_outside, (*model.graph.initializer, *given.graph.initializer))):
+        if question.digest is None or any(map(is_outside, model.graph.initializer)):
             return
         answer = Answer(
             optimised.report,
@@ -135,6 +144,7 @@ class Answers:
 
         Errors as `save_model`.
         """
+        assert question.digest is not None, "it has an answer"
         source = Source.of(question.model).reading(answer.report.read)
         if answer.report.written == "original":
             source.save(output)
