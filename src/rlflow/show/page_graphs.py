@@ -69,10 +69,11 @@ def page_graph(
 ) -> PageGraph:
     """Lay out and price a graph, and what it became if that is given.
 
-    `priced` are graphs with the same numbers of nodes, whose prices the page shows instead of theirs.
+    `priced` are graphs with the same nodes in the same order, whatever their numbers: the page shows their prices.
     """
     one, other = priced or (before, after)
-    node_ms = _node_ms(one, cost_model), {} if after is None or other is None else _node_ms(other, cost_model)
+    after_ms = {} if after is None or other is None else _prices(after, other, cost_model)
+    node_ms = _prices(before, one, cost_model), after_ms
     return PageGraph(title, before, after, side_by_side(before, after, *node_ms), node_ms)
 
 
@@ -102,6 +103,13 @@ def panel_content(panel: Panel) -> list[list[Any]]:
     return [
         [box.label, box.kind, column, row, list(box.operands)] for box, (column, row) in zip(panel, layout, strict=True)
     ]
+
+
+def _prices(shown: Graph, priced: Graph, cost_model: CostModel) -> Prices:
+    """Price one graph, and give its prices to the nodes in the same places of another one."""
+    node_ms = _node_ms(priced, cost_model)
+    places = zip(shown.order, priced.order, strict=True)
+    return {node: node_ms[likewise] for node, likewise in places if likewise in node_ms}
 
 
 def _node_ms(graph: Graph, cost_model: CostModel) -> Prices:
