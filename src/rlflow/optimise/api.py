@@ -80,8 +80,8 @@ class Rewriting:
     took them, and the prices of graphs, measured ones where the parts of both ends were measured.
 
     `searched` are the graphs that a search saw in the places of the first and of the last, under all that it might
-    assume, with the same nodes in the same order: these have prices. `shapes` are those of inputs with dynamic dimensions for
-    which sizes were given. The steps start from a graph of another model than the given one where that
+    assume, with the same nodes in the same order: these have prices. `shapes` are those of inputs with dynamic
+    dimensions for which sizes were given. The steps start from a graph of another model than the given one where that
     `is_from_the_model` is false: after passes, after rewrites in bodies, without subnormal weights, or where a part of
     the outputs is read.
     """
