@@ -46,6 +46,11 @@ NAMED = {
         {"Constant", "ConstantOfShape"},
         "nodes that hold numbers, which are stored in float64 there",
     ),
+    "integrations/fragment.py": (
+        {"ConstantOfShape", "Identity"},
+        "nodes that stand for a large weight, and for a value that takes another's name",
+    ),
+    "integrations/onnxscript.py": ({"Identity"}, "by which onnxscript says that a value stands for another"),
     "onnx_io/dequantised.py": (
         {"QuantizeLinear", "DequantizeLinear"},
         "the pair that says which numbers of 8 bits stand for floats",
