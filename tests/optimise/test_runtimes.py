@@ -74,7 +74,7 @@ def test_the_result_is_delivered_only_where_it_was_found_better() -> None:
     first = row("deployed", 2.0, is_better=True)
     setting, is_better, reason = _in_fastest((first, row("coarse", 1.0)), True, "faster")
     assert (setting, is_better) == ("coarse", False)
-    assert "2.000 times as fast in a coarse runtime as at best as deployed" in reason
+    assert "2.000 times as fast in a coarse runtime as the best as deployed" in reason
     setting, is_better, reason = _in_fastest((first, row("coarse", 0.5, is_better=True)), False, "not faster")
     assert (setting, is_better) == ("coarse", True)
     assert "equal within the tolerance there" in reason

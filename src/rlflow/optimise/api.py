@@ -348,7 +348,7 @@ def _in_fastest(settings: tuple[InSetting, ...], is_better: bool, reason: str) -
     row = fastest(settings)
     if row is settings[0] or row.best is None:
         return settings[0].setting, is_better, reason
-    words = f"{row.best.verdict.ratio:.3f} times as fast {said(row.setting)} as at best {said(settings[0].setting)}"
+    words = f"{row.best.verdict.ratio:.3f} times as fast {said(row.setting)} as the best {said(settings[0].setting)}"
     if row.is_better:
         return row.setting, True, f"{words}, and equal within the tolerance there"
     return row.setting, False, f"{words}; of the rewritten model: {reason}"

@@ -105,12 +105,13 @@ class InSetting:
         if self.best is None:
             return f"{where}: {self.left_because}"
         original = f"{where}: error {self.error_before:.1e}{'' if self.is_right else ', beyond the tolerance'}"
-        best = f"{self.best.verdict.ratio:.3f} times as fast as the better of both in the first"
+        best = f"{self.best.verdict.ratio:.3f} times as fast as the first line's"
         if self.rewriting is None:
             return f"{original}; {self.best.after_ms:.3f} ms, {best}"
         different = "" if self.is_equivalent else ", which is not equivalent"
         return (
-            f"{original}; rewritten {self.error_after:.1e}{different}; {change_words(self.rewriting)}; at best {best}"
+            f"{original}; rewritten {self.error_after:.1e}{different}; {change_words(self.rewriting)}; "
+            f"the faster of the two is {best}"
         )
 
     def to_json(self) -> dict[str, Any]:
