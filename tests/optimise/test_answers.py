@@ -119,6 +119,7 @@ def test_an_answer_covers_budgets_up_to_its_own(answers: Answers, optimised: Opt
     [
         ("optimised", "faster with probability 0.95", "faster", True),
         ("optimised", INTERRUPTED_TIMING, "undecided", False),
+        ("optimised", INTERRUPTED_TIMING, "same", False),
         ("original", UNTIMED, "undecided", False),
         ("original", NOTHING_FOUND, "undecided", True),
     ],

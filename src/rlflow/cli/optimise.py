@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -137,8 +138,8 @@ def optimise(
     what shows the difference goes to the folder OUTPUT.reproducer.
 
     A model that was asked for in the same way before, on this machine and with at least this budget, is answered at
-    once, if timing had decided it; a longer budget begins with what was found. The user's cache folder keeps answers,
-    a gigabyte of them at most, and none that has a page or is above 2 GB.
+    once, if timing had decided it; a longer budget goes on from what was found, and so does a run that writes a page.
+    The user's cache folder keeps answers, a gigabyte of them at most, and none of a model above 2 GB.
 
     Ctrl-C ends the search or the timing: the best result so far is checked and written, or the original if there is
     none, and the report says that it was interrupted. A second Ctrl-C ends at once and writes nothing.
@@ -146,6 +147,7 @@ def optimise(
     Exit code 0 if a model was written, 2 if the input cannot be used, 130 after a second Ctrl-C, 1 on any other
     failure.
     """
+    started_s = time.perf_counter()
     options = _method_options(method, policy, trained_on)
     budget_s = parse_budget(budget)
     setting, *beside = _settings(setting, runtime, precision)
@@ -198,11 +200,12 @@ def optimise(
                 on_progress=on_progress,
                 is_interrupted=is_interrupted,
                 known=None if answer is None else answer.trajectory,
+                since_s=started_s,
             )
         optimised.save(output)
-    answers.keep(question, optimised)
     optimised = replace(optimised, report=replace(optimised.report, output=str(output)))
     _say(optimised.report, as_json)
+    answers.keep(question, optimised)
     if page is not None:
         write_page(page, f"{model} → {output}", optimisation_content(optimised, ["rlflow", *sys.argv[1:]]))
 

@@ -75,6 +75,7 @@ def optimise(
     on_progress: OnProgress | None = None,
     is_interrupted: Callable[[], bool] | None = None,
     known: Trajectory | None = None,
+    since_s: float | None = None,
 ) -> Optimised:
     """Return a model with the same interface, and the same outputs within rounding, that runs faster; or the original.
 
@@ -95,9 +96,9 @@ def optimise(
 
     `budget_s` is the wall time in seconds of everything: reading, judging the original, searching, measuring, checking
     the result and timing it, as `shares` divide it; None is no limit. What cannot be cut short, like a single run of a
-    large model, may end later. If there was no time to check a result, or to time it, the original is returned, and the
-    reason says so. `is_interrupted` is asked again and again; once it says so, the best result so far is checked, and
-    returned without being timed any further.
+    large model, may end later. The time begins at `since_s`, by `time.perf_counter`, or with the call. If there was no
+    time to check a result, or to time it, the original is returned, and the reason says so. `is_interrupted` is asked
+    again and again; once it says so, the best result so far is checked, and returned without being timed any further.
 
     `setting` is what is optimised for: "deployed" is ONNX Runtime as people run it, "as_written" with its own
     optimisation off, "openvino" another runtime (`rlflow.runtime.runtimes`), in which the result is then checked and
@@ -140,7 +141,7 @@ def optimise(
     Nothing else is written unless it is asked for: `Optimised.save` writes the model. Raises `InputError` for what
     cannot be used.
     """
-    started = time.perf_counter()
+    started = time.perf_counter() if since_s is None else since_s
     if on_progress:
         on_progress(0.0, "reading the model")
     from rlflow.method import never

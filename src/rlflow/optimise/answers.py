@@ -22,6 +22,7 @@ import pickle
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -115,7 +116,8 @@ class Answers:
         except Exception as error:  # a damaged pickle raises anything
             _LOGGER.warning("the kept answer %s cannot be read (%s): the model is optimised anew", path, error)
             return None
-        path.parent.touch()
+        with suppress(OSError):  # a cache that cannot be written to is read
+            path.parent.touch()
         return answer if isinstance(answer, Answer) else None
 
     def keep(self, question: Question, optimised: Optimised) -> None:
@@ -181,7 +183,7 @@ def _is_final(optimised: Optimised) -> bool:
     if optimised.report.refusals or any(inside.refusals for inside in optimised.report.subgraphs):
         return False
     if optimised.written == "optimised":
-        return any(change.verdict.decision != "undecided" for change in optimised.latency.values())
+        return any(change.verdict.decision == "faster" for change in optimised.latency.values())
     return optimised.reason.endswith((NOTHING_FOUND, NOT_FASTER))
 
 
