@@ -99,7 +99,7 @@ def endless(tmp_path: Path) -> Path:
 def test_before_anything_is_known_the_original_is_copied(heavy: Path) -> None:
     target = heavy.parent / "out.onnx"
     with command(heavy, target, "--budget", "10m") as running:
-        running.interrupt_when("judging the original")
+        running.interrupt_when("reading the model")
         code, out = running.ended()
     report = json.loads(out)
     assert code == 0

@@ -44,7 +44,7 @@ NESTED = """
         start = Tanh(x)
         y = Loop (trips, , start) <
             body = body (int64 i, bool go, float[64, 128] s) => (bool on, float[64, 128] r) {
-                on = Identity(go)
+                on = And(go, go)
                 odd = Cast<to = 9>(i)
                 n = Tanh(s)
                 r = If (odd) <
