@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.agents.match_level.model_free import train_and_try
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.cost.base import CostModel
 from rlflow.environments.rewards import RewardConfig, reward_of

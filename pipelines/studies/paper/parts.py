@@ -14,8 +14,7 @@ from rlflow.agents.candidates.candidate_config import CandidateControllerConfig,
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.graph_level.controller_config import ControllerConfig
 from rlflow.agents.match_level.learning import LearningConfig
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.errors import InputError

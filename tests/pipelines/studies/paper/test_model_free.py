@@ -10,8 +10,7 @@ from studies.paper.rows import summary
 from studies.subject import Subject
 
 from rlflow import schemas, zoo
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.cost.base import CostContext
 from rlflow.environments import RewardConfig
 from rlflow.onnx_io import save_model
