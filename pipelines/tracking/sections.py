@@ -58,6 +58,7 @@ TYPES: Mapping[str, Any] = {
     "workers": int,
     "processes": int,
     "aside": bool,
+    "stages": list[str] | None,
     "temperature": float,
     "model": str,
     "pretrained": Literal["shipped", None],

@@ -45,8 +45,10 @@ class RealGraph(Dream[MatchLevelController]):
     reward: Reward | None = None
 
     def at(self, temperature: float) -> Self:
-        """Return the same: a graph has no temperature."""
-        return self
+        """Return the same, at its beginning. `InputError` for another temperature than 1."""
+        if temperature != 1.0:
+            raise InputError(f"temperature={temperature:g} is of dreams; a controller that learns on a graph has none")
+        return replace(self)
 
     def from_start(self) -> RealGraph:
         """Return the same with one episode at a time: all that begin at the graph are alike."""
