@@ -1,4 +1,4 @@
-"""What several jobs of a sweep have in common is made once, and linked into the folder of each.
+"""Make what several jobs of a sweep have in common once, and link it into the folder of each.
 
     with made_once(shared / key, ["data/rollouts"], folder) as is_there:
         if not is_there:
