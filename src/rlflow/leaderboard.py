@@ -7,8 +7,9 @@
 A row is a model by its name (`rlflow.zoo.named`) at the prices of a cost model as it is without settings. `predicted`
 prices are those of its reference processor, so that they are the same on every machine.
 
-The invariant: what an entry saves is not told by whoever submits it. It is what the shipped rules lead to along its
-trajectory, in a model that computes the same as the original. Efforts and seconds are told, and called so.
+The invariant: an entry's saving is computed here and never taken from its author. It is the price of the graph that the
+shipped rules lead to along its trajectory, whose model computes the same as the original. Efforts and seconds are the
+author's word, and called so.
 """
 
 from __future__ import annotations
@@ -144,9 +145,7 @@ def standings(board: Path) -> Mapping[Row, list[Entry]]:
     for file in sorted(board.glob("*/*/*.json")):
         entry = _read(file)
         if entry.place(board) != file or entry.saved_percent is None:
-            raise InputError(
-                f"{file}: an entry of {entry.place(board)} that was not written by `rlflow leaderboard submit`"
-            )
+            raise InputError(f"{file} was not written by `rlflow leaderboard submit`")
         rows[entry.row].append(entry)
     return {row: sorted(entries, key=_order) for row, entries in sorted(rows.items())}
 

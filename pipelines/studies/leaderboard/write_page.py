@@ -19,7 +19,7 @@ _HEAD = """# Leaderboard
 
 Methods by what they save of a model's price, in percent. Every figure here was found by replaying the method's rewrites
 with the rules that ship, and by comparing the model that comes of them with the original; `rlflow leaderboard check`
-does it again. Efforts are told by those who submit. The methods of this project may carry out the same number of
+does it again. Efforts are the author's word. The methods of this project may carry out the same number of
 rewrites each (`make leaderboard`, conf/study/leaderboard.yaml). Enter yours in a clone, and open a pull request:
 
 ```bash
