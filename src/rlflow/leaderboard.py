@@ -101,7 +101,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verified:
-    """What an entry is worth by itself: the saving of the last graph, and the steps that lead there."""
+    """The worth of an entry by itself: the saving of its last graph, and the steps that lead there."""
 
     saved_percent: float
     steps: int

@@ -53,7 +53,7 @@ def page(rows: Mapping[Row, Sequence[Entry]]) -> str:
 
 
 def _best_of(entries: Sequence[Entry], method: str) -> str:
-    """What the method's best seed saves; empty where it has no entry."""
+    """Say what the method's best seed saves; empty where it has no entry."""
     best = next((entry for entry in entries if entry.method == method), None)
     if best is None:
         return ""
