@@ -1,8 +1,10 @@
-"""Publish what the six stages have found of the paper's agents: Figures 6 to 10, and Tables 2 and 3.
+"""Publish what the six stages have found of the paper's agents: Figures 5 to 10, and Tables 2 and 3.
 
     python pipelines/all_stages.py --multirun experiment=paper sweep=paper               both formulations
     python pipelines/all_stages.py --multirun experiment=paper sweep=paper_model_free    the agent without a dream
     python pipelines/all_stages.py --multirun experiment=paper sweep=paper_temperatures  Table 3
+    python pipelines/all_stages.py --multirun experiment=paper sweep=paper_rewards       Figure 5
+    python pipelines/all_stages.py --multirun experiment=paper sweep=paper_reward_weights      its weights
     python pipelines/study.py paper.by_stages                                            data/results/paper
 
 Jobs lie in multirun/all_stages, and all that have ended count. Searches that the jobs of several agents have in common
@@ -46,6 +48,8 @@ _METHODS: Mapping[str, Mapping[str, str]] = {
 }
 """Which methods of the evaluation an agent's jobs tell of, and their names in the tables."""
 _LEARNED = ("rlflow", "rlflow_alone")
+_FIGURE_5: Mapping[str | float, str] = {0.8: "R1", "runtime": "R2", 0.1: "R3", 0.5: "R4", "incremental": "R5"}
+"""The rewards of the figure by what tells them apart: the weight alpha, or else the kind."""
 _WITH_CURVES = ("rlflow", GRAPH_LEVEL)
 _CURVES = {
     "fit_world_model": ("encoder/saving", "memory/births", "memory/latent"),
@@ -97,7 +101,7 @@ def jobs_below(folder: Path) -> list[PaperJob]:
 
 def main() -> None:
     jobs = jobs_below(JOBS)
-    parts = {"agents": _agents, "temperatures": _temperatures}
+    parts = {"agents": _agents, "temperatures": _temperatures, "rewards": _rewards}
     for part, rows_of in parts.items():
         if found := dict(row for job in jobs for row in rows_of(job)):
             write_results(RESULTS / f"{part}.json", Paper, summary(found))
@@ -160,3 +164,22 @@ def _temperatures(job: PaperJob) -> Iterator[tuple[Key, Row]]:
         for point in sweep["points"]:
             scores = {"dream_percent": point["dream_score_percent"], "real_percent": point["real_score_percent"]}
             yield (graph, f"{prefix} {point['temperature']:g}", job.seed), Row(scores)
+
+
+def _rewards(job: PaperJob) -> Iterator[tuple[Key, Row]]:
+    """Yield what the agent has learned by its reward, of a job that ends there, and not with an evaluation."""
+    if job.results("evaluate"):
+        return
+    for graph, training in job.results("train_controller").items():
+        figures = {
+            "improvement_percent": training["real_score_percent"]["value"],
+            "training_evaluations": float(training["real_interactions"]),
+        }
+        yield (graph, _name_of(job.settings.reward), job.seed), Row(figures, dict(_curves(job, graph)))
+
+
+def _name_of(reward: Any) -> str:
+    """The name of a reward in Figure 5, or its weight in the grid beside it."""
+    if reward.kind != "weighted":
+        return _FIGURE_5[reward.kind]
+    return _FIGURE_5.get(reward.alpha, f"alpha {reward.alpha:.1f}")

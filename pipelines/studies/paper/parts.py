@@ -9,15 +9,12 @@ from typing import Any
 from tracking.factories import cost_context_of
 
 from rlflow.agents.candidates.candidate_config import CandidateControllerConfig, CandidateNetworkConfig
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
-from rlflow.environments import RewardConfig
 from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.method import Budget
 from rlflow.settings import read_config
 from studies.paper.by_stages import DREAMT, JOBS, jobs_below
 from studies.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
 from studies.paper.frameworks import FrameworksCell
-from studies.paper.model_free import ModelFreeCell
 from studies.paper.rows import Cell
 from studies.paper.searched import SearchCell
 from studies.paper.unseen import UnseenCell
@@ -72,18 +69,6 @@ def unseen(study: Study, part: Any) -> Entries:
             yield (name, "unseen", job.seed), UnseenCell(subject, job.seed, policy, tuple(part["rewrites"]))
 
 
-def rewards(study: Study, part: Any) -> Entries:
-    """The model-free agent by each reward."""
-    subjects = study.named(part["graphs"])
-    for seed, (name, subject), (label, said) in itertools.product(
-        part["seeds"], subjects.items(), part["rewards"].items()
-    ):
-        yield (
-            (name, label, seed),
-            _model_free(part["model_free"], subject, label, seed, read_config(RewardConfig, said)),
-        )
-
-
 def candidates(study: Study, part: Any) -> Entries:
     """X-RLflow's agent beside the searches."""
     subjects = study.named(part["graphs"])
@@ -120,7 +105,6 @@ def frameworks(study: Study, part: Any) -> Entries:
 PARTS: dict[str, Callable[[Study, Any], Entries]] = {
     "graphs": graphs,
     "unseen": unseen,
-    "rewards": rewards,
     "candidates": candidates,
     "shapes": shapes,
     "frameworks": frameworks,
@@ -134,11 +118,6 @@ def _searches(study: Study, part: Any, name: str, subject: Subject) -> Entries:
         budget = Budget(part["search_s"], said["expansions"])
         cell = SearchCell(subject, label, search["method"], search["options"], budget)
         yield (name, label, study.settings["seed"]), cell
-
-
-def _model_free(changed: Any, subject: Subject, label: str, seed: int, reward: RewardConfig) -> ModelFreeCell:
-    ppo = read_config(MatchLevelControllerConfig, changed["ppo"])
-    return ModelFreeCell(subject, label, seed, reward, ppo, read_config(RealEpisodesConfig, changed["real"]))
 
 
 def _candidate_training(study: Study, part: Any) -> CandidateTraining:

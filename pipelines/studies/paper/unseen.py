@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from rlflow.agents.match_level.controller import MatchLevelController
+from rlflow.agents.match_level.match_level_search import MatchLevelSearch
 from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 from rlflow.world_model.match_level.model import MatchLevelModel
-from studies.paper.model_free import acting_alone
 from studies.paper.rows import Row
 from studies.paper.walks import random_rewrite
 from studies.subject import Subject
@@ -35,7 +35,9 @@ class UnseenCell:
         prices, rules = self.subject.prices(), library.load()
         rewriter = Rewriter(rules.rules)
         model, controller = MatchLevelModel.load(self.policy), MatchLevelController.load(self.policy)
-        alone = acting_alone(rules, rewriter, prices, model, controller, seed=self.seed)
+        alone = MatchLevelSearch(
+            rules, rewriter, prices, model, controller, sampled_episodes=0, candidates=1, seed=self.seed
+        )
         greedy, rows = Greedy(rules, rewriter, prices), dict[str, Row]()
         for number in self.rewrites:
             graph, rng = self.subject.graph(), np.random.default_rng(self.seed)

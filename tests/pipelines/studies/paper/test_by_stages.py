@@ -16,7 +16,8 @@ TINY = (
     "sweep.temperatures=[1.0]",
     "sweep.seeds=[0]",
 )
-WITHOUT_A_DREAM = "stages=[generate_rules,collect_rollouts,fit_world_model,train_controller,evaluate]"
+WITHOUT_A_DREAM = ("controller=model_free", "controller.ppo.total_steps=256")
+LEARNING = "generate_rules,collect_rollouts,fit_world_model,train_controller"
 
 
 def test_without_a_job_the_command_is_told(tmp_path: Path) -> None:
@@ -30,14 +31,15 @@ def test_every_agent_is_in_the_tables(repository: Path, store_root: Path, comman
     program = ("python", str(repository / "pipelines/all_stages.py"), "--multirun", *TINY)
     sweeps = (
         ("world_model=match_level,graph_level", "controller.ppo.total_steps=640"),
-        ("controller=model_free", "controller.ppo.total_steps=256", WITHOUT_A_DREAM),
+        (*WITHOUT_A_DREAM, f"stages=[{LEARNING},evaluate]"),
+        (*WITHOUT_A_DREAM, f"stages=[{LEARNING}]", "reward=runtime,weighted", "reward.alpha=0.3"),
     )
     told = [command(*program, *sweep, cwd=store_root, DVC_ROOT=str(store_root)).stdout for sweep in sweeps]
     assert "collect_rollouts: as another job has made it" in told[1]
     assert "train_controller: as another job" not in told[1]
 
     jobs = jobs_below(store_root / "multirun/all_stages")
-    assert sorted(job.agent for job in jobs) == sorted([DREAMT, GRAPH_LEVEL, MODEL_FREE])
+    assert sorted(job.agent for job in jobs) == sorted([DREAMT, GRAPH_LEVEL, *[MODEL_FREE] * 3])
     results = study("paper.by_stages") / "paper"
     agents = json.loads((results / "agents.json").read_text())["bert_tiny"]
     searches = {"original", "greedy", "taso", "equality_saturation", "shipped_policy", "taso by its rules"}
@@ -52,3 +54,6 @@ def test_every_agent_is_in_the_tables(repository: Path, store_root: Path, comman
 
     temperatures = json.loads((results / "temperatures.json").read_text())["bert_tiny"]
     assert {*temperatures} == {"tau 1", "pooled tau 1"}
+    rewards = json.loads((results / "rewards.json").read_text())["bert_tiny"]
+    assert {*rewards} == {"R2", "alpha 0.3"}
+    assert all(one["curves"]["return_percent"][0] for one in rewards.values())

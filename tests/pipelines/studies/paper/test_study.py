@@ -12,6 +12,7 @@ import pytest
 from experiment.results import read_results
 from omegaconf import DictConfig, OmegaConf
 from studies.paper.write_page import written
+from studies.program import CONF
 from support.study_settings import plain_settings
 from tracking.composition import compose_configuration
 
@@ -20,6 +21,13 @@ TINY = ("part=graphs", "graphs.graphs=[tiny_chain,tiny_merge]", "graphs.seeds=[0
 
 def composed(*overrides: str) -> DictConfig:
     return compose_configuration(["experiment=paper", *overrides])
+
+
+def _swept(sweep: str) -> dict[str, str]:
+    """What a sweep goes over."""
+    file = next(CONF.glob(f"sweep/{sweep.removeprefix('sweep=')}.yaml"))
+    params: dict[str, str] = OmegaConf.to_container(OmegaConf.load(file).hydra.sweeper.params)  # type: ignore[assignment]
+    return params
 
 
 def test_graphs_and_temperatures_are_those_that_the_papers_published(repository: Path) -> None:
@@ -32,11 +40,11 @@ def test_graphs_and_temperatures_are_those_that_the_papers_published(repository:
 
 
 def test_rewards_are_those_of_figure_5_and_the_whole_grid() -> None:
-    rewards = plain_settings("paper")["rewards"]["rewards"]
-    assert [*rewards][:5] == ["R1", "R2", "R3", "R4", "R5"]
-    weighted = [said for said in rewards.values() if said["kind"] == "weighted"]
-    assert sorted(said["alpha"] for said in weighted) == [tenths / 10 for tenths in range(11)]
-    assert all(said["alpha"] + said["beta"] == pytest.approx(1.0) for said in weighted)
+    figure_5, grid = (_swept(f"sweep={sweep}") for sweep in ("paper_rewards", "paper_reward_weights"))
+    assert len(figure_5["reward"].split(",")) == 5
+    weighted = [composed(f"reward={name}").reward for name in figure_5["reward"].split(",")]
+    alphas = [reward.alpha for reward in weighted if reward.kind == "weighted"]
+    assert sorted([*alphas, *map(float, grid["reward.alpha"].split(","))]) == [tenths / 10 for tenths in range(11)]
 
 
 def test_all_agents_have_as_many_choices() -> None:
@@ -60,8 +68,7 @@ def test_the_full_size_is_the_same_experiment_with_more_of_everything(formulatio
 def test_the_full_size_is_the_same_study_with_more_of_everything() -> None:
     small, full = plain_settings("paper"), plain_settings("paper_full")
     assert small.keys() == full.keys()
-    steps = [size["rewards"]["model_free"]["ppo"]["total_steps"] for size in (small, full)]
-    assert steps[0] < steps[1]
+    assert small["graphs"]["steps"] < full["graphs"]["steps"]
 
 
 def test_the_page_is_that_of_the_committed_figures(repository: Path, publishable: tuple[Path, ...]) -> None:
