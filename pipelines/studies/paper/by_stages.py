@@ -175,10 +175,10 @@ def _rewards(job: PaperJob) -> Iterator[tuple[Key, Row]]:
             "improvement_percent": training["real_score_percent"]["value"],
             "training_evaluations": float(training["real_interactions"]),
         }
-        yield (graph, _name_of(job.settings.reward), job.seed), Row(figures, dict(_curves(job, graph)))
+        yield (graph, name_of(job.settings.reward), job.seed), Row(figures, dict(_curves(job, graph)))
 
 
-def _name_of(reward: Any) -> str:
+def name_of(reward: Any) -> str:
     """The name of a reward in Figure 5, or its weight in the grid beside it."""
     if reward.kind != "weighted":
         return _FIGURE_5[reward.kind]

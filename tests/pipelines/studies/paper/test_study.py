@@ -25,8 +25,7 @@ def composed(*overrides: str) -> DictConfig:
 
 def _swept(sweep: str) -> dict[str, str]:
     """What a sweep goes over."""
-    file = next(CONF.glob(f"sweep/{sweep.removeprefix('sweep=')}.yaml"))
-    params: dict[str, str] = OmegaConf.to_container(OmegaConf.load(file).hydra.sweeper.params)  # type: ignore[assignment]
+    params: Any = OmegaConf.to_container(OmegaConf.load(CONF / f"sweep/{sweep}.yaml").hydra.sweeper.params)
     return params
 
 
@@ -40,7 +39,7 @@ def test_graphs_and_temperatures_are_those_that_the_papers_published(repository:
 
 
 def test_rewards_are_those_of_figure_5_and_the_whole_grid() -> None:
-    figure_5, grid = (_swept(f"sweep={sweep}") for sweep in ("paper_rewards", "paper_reward_weights"))
+    figure_5, grid = _swept("paper_rewards"), _swept("paper_reward_weights")
     assert len(figure_5["reward"].split(",")) == 5
     weighted = [composed(f"reward={name}").reward for name in figure_5["reward"].split(",")]
     alphas = [reward.alpha for reward in weighted if reward.kind == "weighted"]
