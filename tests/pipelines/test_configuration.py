@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
+from studies.paper.by_stages import name_of
 from tracking import composition
 from tracking.composition import completed, compose_configuration, graph_names
 from tracking.declaration import read_declaration, stage_names
