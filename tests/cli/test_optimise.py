@@ -11,6 +11,7 @@ from support.pages import content_of
 
 from rlflow import schemas
 from rlflow.equivalence.compare import compare
+from rlflow.runtime.hardware import usable_cores
 from rlflow.schemas.reports import OptimiseReport
 
 
@@ -69,16 +70,16 @@ def test_a_model_that_was_asked_for_before_is_answered_from_what_is_kept(rlflow,
         assert report(renamed, *options)["kept_at"] is None
 
 
-def test_sessions_have_as_many_threads_as_are_asked_for(rlflow, tmp_path):
+def test_sessions_have_as_many_threads_as_are_asked_for_or_all_cores(rlflow, tmp_path):
     """What is kept of this machine depends on them, too."""
     source, target = save(tmp_path / "in.onnx", "conv"), tmp_path / "out.onnx"
     reports = []
-    for threads in ("1", "2"):
-        options = ("--threads", threads, "--method", "greedy", "--budget", "6s", "--json")
+    for threads in (("--threads", "1"), ("--threads", "2"), ()):
+        options = (*threads, "--method", "greedy", "--budget", "6s", "--json")
         code, out, err = rlflow("optimise", source, "-o", target, *options)
         assert code == 0, err
         reports.append(json.loads(out))
-    assert [report["threads"] for report in reports] == [1, 2]
+    assert [report["threads"] for report in reports] == [1, 2, usable_cores()]
     assert reports[0]["hardware"] != reports[1]["hardware"]
     code, _, err = rlflow("optimise", source, "-o", target, "--threads", "0")
     assert code == 2

@@ -17,6 +17,6 @@ NOTHING_SAID = Asked(
     policy=None,
     trained_on=None,
     passes=None,
-    threads=1,
+    threads=None,
     prove=False,
 )

@@ -102,7 +102,7 @@ def optimise_by_command(model: Path, output: Path, budget_s: float) -> tuple[dic
     Raises `RLFlowError` with the command's words if it fails.
     """
     with scratch_folder() as folder:
-        options = ["-o", str(output.resolve()), "--budget", f"{budget_s:g}s", "--json"]
+        options = ["-o", str(output.resolve()), "--budget", f"{budget_s:g}s", "--threads", "1", "--json"]
         command = [sys.executable, "-m", "rlflow", "optimise", str(model.resolve()), *options]
         environment = os.environ | {"XDG_CACHE_HOME": str(folder), "OMP_NUM_THREADS": "1"}
         started = time.perf_counter()

@@ -21,7 +21,6 @@ from rlflow.optimise import DEFAULT_BUDGET_S, DEFAULT_COST_MODEL, DEFAULT_METHOD
 from rlflow.optimise import optimise as optimise_model
 from rlflow.optimise.answers import Answers, Question
 from rlflow.optimise.asked import Asked
-from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.report import OptimisationReport
 from rlflow.optimise.report_page import optimisation_content
 from rlflow.runtime.hardware import fingerprint
@@ -51,7 +50,7 @@ def optimise(
     policy: option.Policy = None,
     trained_on: option.TrainedOn = None,
     passes: option.Passes = None,
-    threads: option.Threads = GateConfig.threads,
+    threads: option.Threads = None,
     prove: option.Prove = False,
     page: option.Page = None,
     anew: option.Anew = False,

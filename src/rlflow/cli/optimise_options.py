@@ -74,9 +74,11 @@ Passes = Annotated[
     typer.Option(help=f"Run whole-graph passes of public libraries first: {' or '.join(PASS_BACKENDS)}."),
 ]
 Threads = Annotated[
-    int,
+    int | None,
     typer.Option(
-        min=1, help="Threads of the sessions in which models are checked and timed: as many as yours will have."
+        min=1,
+        help="Threads of the sessions in which models are checked and timed, as many as yours have: by default one "
+        "on each core on which this process may run, as in ONNX Runtime.",
     ),
 ]
 Prove = Annotated[

@@ -124,7 +124,8 @@ def optimise(
     them where they are cheaper.
 
     `gate` says on how many inputs the result is checked, how it is timed, and how sure it must be that it is faster: by
-    default with a probability of 0.9 by prediction and timing (`rlflow.runtime.timing.belief`), or proven.
+    default with a probability of 0.9 by prediction and timing (`rlflow.runtime.timing.belief`), or proven. Its sessions
+    have one thread unless it names more, as in `GateConfig(threads=8)`; the command gives them all cores.
     `on_progress` is called with the fraction done and a line of text.
 
     Subgraphs of If, Loop, Scan and SequenceMap are optimised first, each like a model of its own, with a share of the

@@ -20,6 +20,7 @@ from rlflow.optimise.gate import GateConfig
 from rlflow.plugins import unknown
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
+from rlflow.runtime.hardware import usable_cores
 from rlflow.runtime.runtimes import AUTO, ONNX_RUNTIME, PRECISIONS, runtime_names, setting_of, settings_of
 from rlflow.runtime.timing.sequential import SequentialTest
 
@@ -48,7 +49,7 @@ class Asked:
     policy: Path | None
     trained_on: str | None
     passes: str | None
-    threads: int
+    threads: int | None
     prove: bool
 
     def __post_init__(self) -> None:
@@ -57,8 +58,9 @@ class Asked:
 
     @property
     def gate(self) -> GateConfig:
+        """How a result is checked and timed: with as many threads as its user's sessions have."""
         return GateConfig(
-            threads=self.threads,
+            threads=usable_cores() if self.threads is None else self.threads,
             proof=SequentialTest() if self.prove else None,
             tolerance=None if self.precision == "float32" else self.tolerance,
         )

@@ -399,9 +399,9 @@ class OptimisationReport:
 
     def _latencies(self) -> Iterator[str]:
         """A sentence on each setting in which both models were timed."""
-        threads = "" if self.threads == 1 else f", {self.threads} threads"
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         for setting, change in self.latency.items():
-            yield f"Latency {_setting_words(setting)}{threads}: {change_words(change)}."
+            yield f"Latency {_setting_words(setting)}, {threads}: {change_words(change)}."
         if self.settings:
             rows = "\n".join(f"  {row.summary}" for row in self.settings)
             yield f"Fastest {_setting_words(self.setting)}, of these (errors against the original as written):\n{rows}"

@@ -1,4 +1,4 @@
-"""The number of threads inside an operator: one, half of the processors, or all of them, as ONNX Runtime does it."""
+"""The number of threads inside an operator: one, half of the cores, or all of them, as ONNX Runtime does it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def threads(subject: Subject) -> Iterator[Finding]:
     """Time fewer threads beside all of them, by the clock on the wall."""
     most = subject.threads
     if most == 1:
-        raise NotLookedFor("there is one processor")
+        raise NotLookedFor("there is one core")
     told, best = [], None
     for fewer in sorted({1, most // 2}):
         change = subject.compared(subject.opener(threads=most), subject.opener(threads=fewer), threads=most)
@@ -27,5 +27,5 @@ def threads(subject: Subject) -> Iterator[Finding]:
         return
     fewer, change = best
     yield Finding(
-        found, f"Open its session with intra_op_num_threads = {fewer}; the other processors are free then.", change
+        found, f"Open its session with intra_op_num_threads = {fewer}; the other cores are free then.", change
     )
