@@ -32,6 +32,7 @@ OTHERWISE = {
     "passes": "onnx",
     "threads": 2,
     "prove": True,
+    "default_options": True,
 }
 """Another value of each option."""
 

@@ -19,4 +19,5 @@ NOTHING_SAID = Asked(
     passes=None,
     threads=None,
     prove=False,
+    default_options=False,
 )

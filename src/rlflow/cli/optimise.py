@@ -52,6 +52,7 @@ def optimise(
     passes: option.Passes = None,
     threads: option.Threads = None,
     prove: option.Prove = False,
+    default_options: option.DefaultOptions = False,
     page: option.Page = None,
     anew: option.Anew = False,
     as_json: option.AsJson = False,
@@ -92,6 +93,7 @@ def optimise(
         passes=passes,
         threads=threads,
         prove=prove,
+        default_options=default_options,
     )
     check_writable(output)
     if page is not None:

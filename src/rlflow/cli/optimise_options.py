@@ -87,6 +87,13 @@ Prove = Annotated[
         "--prove", help="Deliver only what rounds alone prove to be faster, at 99 %; it takes longer to decide."
     ),
 ]
+DefaultOptions = Annotated[
+    bool,
+    typer.Option(
+        "--default-options",
+        help="Try no session options: your sessions have ONNX Runtime's defaults, or those that you have chosen.",
+    ),
+]
 Page = Annotated[
     Path | None, typer.Option("--report", help="Write a page about it as well, a .html that opens without a network.")
 ]

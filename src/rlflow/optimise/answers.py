@@ -46,6 +46,7 @@ from rlflow.optimise.report import OptimisationReport
 from rlflow.optimise.runtimes import NO_TIME
 from rlflow.optimise.source import Source
 from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.session_options import DEFAULTS, SessionOptions, write_beside
 from rlflow.trajectory.record import Trajectory
 
 _LOGGER = logging.getLogger(__name__)
@@ -150,9 +151,10 @@ class Answers:
         Errors as `save_model`.
         """
         assert question.digest is not None, "it has an answer"
-        source = Source.of(question.model).reading(answer.report.read)
-        if answer.report.written == "original":
+        source, tried = Source.of(question.model).reading(answer.report.read), answer.report.session_options
+        if answer.report.written == "original" and (tried is None or tried.options == DEFAULTS):
             source.save(output)
+            write_beside(output, SessionOptions.of(source.model))
             return True
         try:
             small = onnx.load(str(self.folder / question.digest / "model.onnx"), load_external_data=False)
@@ -164,6 +166,7 @@ class Answers:
             _LOGGER.warning("the kept model is not the one that was delivered: it is optimised anew")
             return False
         save_model(model, output)
+        write_beside(output, SessionOptions.of(model))
         return True
 
     def _drop_the_oldest(self) -> None:
@@ -181,7 +184,8 @@ def _is_final(optimised: Optimised) -> bool:
     """False where the time was over, or someone interrupted, before it was decided; and where a reproducer was written,
     which lies beside that output.
     """
-    if any(row.left_because == NO_TIME for row in optimised.report.settings):
+    tried = (*optimised.report.settings, optimised.report.session_options)
+    if any(each.left_because == NO_TIME for each in tried if each is not None):
         return False
     if optimised.report.refusals or any(inside.refusals for inside in optimised.report.subgraphs):
         return False

@@ -17,6 +17,7 @@ from typing import Any
 from rlflow.errors import InputError
 from rlflow.optimise import DEFAULT_SETTING
 from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.session_options import OptionFinder
 from rlflow.plugins import unknown
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
@@ -51,6 +52,7 @@ class Asked:
     passes: str | None
     threads: int | None
     prove: bool
+    default_options: bool
 
     def __post_init__(self) -> None:
         self._method_options()
@@ -81,6 +83,9 @@ class Asked:
             "read": self.read,
             "gate": self.gate,
             "passes": self.passes,
+            "session_options": None
+            if self.default_options or setting != DEFAULT_SETTING
+            else OptionFinder(with_threads=self.threads is None),
         }
 
     def _settings(self) -> list[str]:

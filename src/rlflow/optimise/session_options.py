@@ -1,0 +1,149 @@
+"""The last question: do sessions with other options run what is delivered faster than with ONNX Runtime's defaults?
+
+    find = OptionFinder(with_threads=True)
+    find(file, config, deadline, session_s)             [SessionOptions(intra_op_num_threads=1), ...]
+    tuned(phases, model, original, judgement, find, deadline).model
+
+A model that carries options runs with them as deployed (`runtime.session_options`). So it is a candidate like any
+other: several race, and the first is compared with the original and timed beside the model without options.
+
+Invariant: options are kept only where the same decision finds the model faster that finds a rewritten one so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from onnx import ModelProto
+
+from rlflow.equivalence.report import EquivalenceReport
+from rlflow.onnx_io.external_data import write_mapped
+from rlflow.optimise.clock import Deadline
+from rlflow.optimise.gate import GateConfig, Judgement, limits_until
+from rlflow.optimise.phases import Phases
+from rlflow.optimise.refusal import Refused, of_candidate
+from rlflow.optimise.report import OptionsReport
+from rlflow.optimise.runtimes import NO_TIME
+from rlflow.optimise.timing import is_faster
+from rlflow.runtime.inputs import draw_inputs
+from rlflow.runtime.isolation import ProcessTimeout, call_isolated
+from rlflow.runtime.kernel_runs import at_work
+from rlflow.runtime.session import structure_of
+from rlflow.runtime.session_options import SessionOptions
+from rlflow.runtime.timing.belief import NOTHING_PREDICTED
+from rlflow.runtime.timing.latency import countdown
+
+FindOptions: TypeAlias = Callable[[Path, GateConfig, Deadline, float], list[SessionOptions]]
+"""Finds options to try for a model in a file until a deadline, the most promising first; a session takes so many
+seconds.
+"""
+_FINDING = 0.4
+"""The part of the time in which options are looked for."""
+_SESSIONS = 30
+"""As many are opened at least to tell which optimisers do something to a model."""
+_ROUNDS = 12
+"""Rounds of timing at most: what is clear takes three."""
+_LEAST_RATIO = 1.02
+"""Of what won a race by less nothing is timed: several race, and one of them wins by chance."""
+NOTHING_FASTER = "with no other options it ran faster"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The model with the options with which it runs fastest and its `equivalence`, or the very model."""
+
+    model: ModelProto
+    report: OptionsReport
+    equivalence: EquivalenceReport | None = None
+
+
+@dataclass(frozen=True)
+class OptionFinder:
+    """Finds options with which ONNX Runtime optimises the model less, and those of fewer threads, if `with_threads`."""
+
+    with_threads: bool = False
+
+    def __call__(self, file: Path, config: GateConfig, deadline: Deadline, session_s: float) -> list[SessionOptions]:
+        fewer = fewer_threads(config.threads) if self.with_threads else []
+        if _SESSIONS * session_s > deadline.left_s:
+            return fewer
+        inputs = draw_inputs(structure_of(file), np.random.default_rng(config.seed), config.dimensions)
+        return [*fewer, *call_isolated(limits_until(config, deadline), _less_optimised, file, inputs, deadline.left_s)]
+
+
+def fewer_threads(most: int) -> list[SessionOptions]:
+    """Return the options of one thread, and of half as many as there are cores."""
+    return [SessionOptions(intra_op_num_threads=fewer) for fewer in sorted({1, most // 2}) if 1 <= fewer < most]
+
+
+def less_optimised(
+    file: Path, inputs: Mapping[str, np.ndarray], is_over: Callable[[], bool]
+) -> Iterator[SessionOptions]:
+    """Yield the options without any optimisation, and without each optimiser that does something to a model."""
+    yield SessionOptions(graph_optimization_level="ORT_DISABLE_ALL")
+    for name in at_work(file, inputs, is_over):
+        yield SessionOptions(disabled_optimizers=(name,))
+
+
+def _less_optimised(file: Path, inputs: Mapping[str, np.ndarray], left_s: float) -> list[SessionOptions]:
+    """Those that are found in so many seconds, in a process that may die of it."""
+    own_left_s = countdown(left_s)
+    return list(less_optimised(file, inputs, lambda: own_left_s() <= 0.0))
+
+
+def tuned(
+    phases: Phases, model: ModelProto, original: Path, judgement: Judgement, find: FindOptions, deadline: Deadline
+) -> Tuned:
+    """Return a model, which is right and may be delivered, with the options with which it runs fastest.
+
+    original: the file of what it was made from, which was judged.
+    """
+    try:
+        with of_candidate("trying session options", passing=(ProcessTimeout,)):
+            return _tuned(phases, model, original, judgement, find, deadline)
+    except ProcessTimeout:
+        return Tuned(model, OptionsReport(left_because=NO_TIME))
+    except Refused as refused:
+        return Tuned(model, OptionsReport(left_because=f"with others it {refused.refusal.reason}"))
+
+
+def _tuned(
+    phases: Phases, model: ModelProto, original: Path, judgement: Judgement, find: FindOptions, deadline: Deadline
+) -> Tuned:
+    if deadline.is_over:
+        return Tuned(model, OptionsReport(left_because=NO_TIME))
+    if phases.on_progress:
+        phases.on_progress(0.0, "trying session options")
+    file = write_mapped(model, original.with_name("delivered.onnx"), like=original)
+    found = find(file, phases.gate, deadline.part(_FINDING), phases.session_s(judgement))
+    found = found[: phases.racers_in(len(found), judgement, deadline)]
+    files = [_carrying(options, file, f"options_{place}.onnx") for place, options in enumerate(found)]
+    phases = replace(phases, gate=replace(phases.gate, racers=len(found), rounds=_ROUNDS))
+    place = _first(phases, file, files, judgement, deadline)
+    if place is None:
+        return Tuned(model, OptionsReport(left_because=NO_TIME if deadline.is_over else NOTHING_FASTER))
+    equivalence = phases.check_made(original, files[place], judgement, deadline)
+    latency = phases.time(file, files[place], NOTHING_PREDICTED, judgement, deadline)
+    if not latency or not is_faster(latency, phases.setting):
+        return Tuned(model, OptionsReport(left_because=NOTHING_FASTER if latency else NO_TIME))
+    options = found[place]
+    return Tuned(options.put_into(model), OptionsReport(options, latency[phases.setting]), equivalence)
+
+
+def _first(phases: Phases, file: Path, files: list[Path], judgement: Judgement, deadline: Deadline) -> int | None:
+    """The place of the file that wins a race; None where there is no file, or none that may be faster."""
+    if len(files) < 2:
+        return 0 if files else None
+    race = phases.race(file, files, [1.0] * len(files), judgement, deadline)
+    return race.order[0] if race is not None and race.ratio(race.order[0]) >= _LEAST_RATIO else None
+
+
+def _carrying(options: SessionOptions, file: Path, name: str) -> Path:
+    """Write a model beside its file, with options; large weights stay where they are."""
+    path = file.with_name(name)
+    path.write_bytes(options.put_into(structure_of(file)).SerializeToString())
+    return path
