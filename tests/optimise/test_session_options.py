@@ -15,17 +15,21 @@ from support.asked import NOTHING_SAID
 from support.small_models import dense_model, foldable_model
 
 import rlflow
+from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.answers import Answers, Question
 from rlflow.optimise.api import Optimised
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
-from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.gate import GateConfig, judged
+from rlflow.optimise.phases import Phases
 from rlflow.optimise.runtimes import NO_TIME
-from rlflow.optimise.session_options import NOTHING_FASTER, OptionFinder, fewer_threads
+from rlflow.optimise.session_options import NOTHING_FASTER, OptionFinder, fewer_threads, tuned
 from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session_options import DEFAULTS, SessionOptions
+from rlflow.search.greedy import Greedy
 
 ONE_THREAD = SessionOptions(intra_op_num_threads=1)
 PLAIN = SessionOptions(graph_optimization_level="ORT_DISABLE_ALL")
@@ -118,6 +122,24 @@ def test_none_are_tried_unless_they_are_asked_for() -> None:
     assert made.report.to_json()["session_options"] is None
     with pytest.raises(InputError, match="as_written"):
         optimised(dense_model(), setting="as_written")
+
+
+def test_the_original_may_be_faster_with_options_than_what_was_made_of_it(tmp_path: Path) -> None:
+    """Of two models that compute the same, both run without optimisation, options are found for the second alone."""
+    slow = PLAIN.put_into(foldable_model())
+    config = GateConfig(draws=1, runs_per_round=2)
+    judgement, nothing = judged(slow, config), Library(())
+    phases = Phases(Greedy(nothing, Rewriter(()), AnalyticCost()), AnalyticCost(), "deployed", config)
+    original = write_mapped(slow, tmp_path / "original.onnx")
+
+    def find(file: Path, *_: object) -> list[SessionOptions]:
+        return [ONE_THREAD] if file.stem.endswith("1") else []
+
+    found = tuned(phases, [slow, slow], original, judgement, find, NO_DEADLINE)
+    assert (found.place, found.report.options) == (1, ONE_THREAD)
+    assert found.equivalence is not None
+    assert found.equivalence.equivalent
+    assert SessionOptions.of(found.model) == ONE_THREAD
 
 
 def broken(*_: object) -> list[SessionOptions]:

@@ -19,7 +19,7 @@ from rlflow.optimise.timing import timed, timed_as_opened
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.onnx_runtime import open_with
 from rlflow.runtime.session import structure_of
-from rlflow.runtime.session_options import DEFAULTS, SessionOptions
+from rlflow.runtime.session_options import SessionOptions
 from rlflow.runtime.timing.latency import Opener, opener
 
 _JUDGING = 0.2
@@ -73,9 +73,11 @@ class Subject:
             judgement = judgement if again.unjudgeable else replace(judgement, paces=again.paces)
         return replace(self, model=model, file=file, judgement=judgement)
 
-    def opener(self, options: SessionOptions = DEFAULTS, *, threads: int = 1) -> Opener:
-        """Return what opens the model as deployed with these options, and so many threads where they do not say it."""
-        return opener(partial(open_with, options, self.file, threads), self.inputs)
+    def opener(self, options: SessionOptions | None = None, *, threads: int = 1) -> Opener:
+        """Return what opens the model as deployed with these options, or those that it carries, and so many threads
+        where they do not say how many.
+        """
+        return opener(partial(open_with, options or SessionOptions.of(self.file), self.file, threads), self.inputs)
 
     def compared(self, before: Opener, after: Opener, *, threads: int = 1) -> LatencyChange:
         """Time two ways to open the model beside each other, within the time that is left.

@@ -235,7 +235,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
             settings = _in_settings(made, flushed, decision[0], request, config, deadline)
             delivered = _delivered(made, flushed, decision, settings, request)
             if request.session_options is not None:
-                delivered = _tuned(delivered, phases, flushed, request.session_options, whole)
+                delivered = _tuned(delivered, made, phases, flushed, request.session_options, whole)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     rewriting = _rewriting(made, search, shortlist, bool(argument))
@@ -286,26 +286,37 @@ def _delivered(
     setting, is_better, reason = _in_fastest(settings, *decision) if settings else (request.setting, *decision)
     if flushed.report is not None and flushed.report.weights:
         reason = f"{flushed.report.reason}; {reason}"
-    if is_better:
-        return _Delivered(made.candidate, "optimised", reason, setting, made.equivalence)
+    if not is_better:
+        return _unchanged(made, flushed, reason, setting)
+    return _Delivered(made.candidate, "optimised", reason, setting, made.equivalence)
+
+
+def _unchanged(made: PipelineResult, flushed: Flushed, reason: str, setting: str) -> _Delivered:
+    """The original, or that without subnormal weights, as what is delivered."""
     written: Written = "original" if flushed.equivalence is None else "flushed"
     return _Delivered(flushed.model, written, reason, setting, flushed.equivalence or made.equivalence)
 
 
 def _tuned(
-    delivered: _Delivered, phases: Phases, flushed: Flushed, find: FindOptions, deadline: Deadline
+    delivered: _Delivered, made: PipelineResult, phases: Phases, flushed: Flushed, find: FindOptions, deadline: Deadline
 ) -> _Delivered:
-    """Return what is delivered with the session options with which it runs fastest, if it is for ONNX Runtime."""
+    """Return what is delivered, or the original, with the session options with which it runs fastest, if it is for
+    ONNX Runtime.
+    """
     judgement = flushed.judging.result()
     if judgement.reference is None or delivered.setting != phases.setting:
         return delivered
-    found = tuned(phases, delivered.model, flushed.file, judgement, find, deadline)
-    reason, options = delivered.reason, found.report
-    return delivered._replace(
-        model=found.model,
-        reason=reason if options.options == DEFAULTS else f"{options.reason}; {reason}",
-        equivalence=found.equivalence or delivered.equivalence,
-        session_options=options,
+    choices = [delivered]
+    if delivered.written == "optimised":
+        reason = f"as the rewritten model without ({delivered.reason})"
+        choices.append(_unchanged(made, flushed, reason, delivered.setting))
+    found = tuned(phases, [each.model for each in choices], flushed.file, judgement, find, deadline)
+    chosen, options = choices[found.place], found.report
+    if options.options == DEFAULTS:
+        return delivered._replace(session_options=options)
+    reason = f"{options.reason}{'; ' if chosen is delivered else ' '}{chosen.reason}"
+    return chosen._replace(
+        model=found.model, reason=reason, equivalence=found.equivalence or chosen.equivalence, session_options=options
     )
 
 

@@ -2,17 +2,18 @@
 
     find = OptionFinder(with_threads=True)
     find(file, config, deadline, session_s)             [SessionOptions(intra_op_num_threads=1), ...]
-    tuned(phases, model, original, judgement, find, deadline).model
+    tuned(phases, [model], original, judgement, find, deadline).model
 
 A model that carries options runs with them as deployed (`runtime.session_options`). So it is a candidate like any
-other: several race, and the first is compared with the original and timed beside the model without options.
+other: several race, and the first is compared with the original and timed beside the model without options. Where the
+original was rewritten, it races, too: with options it may be faster than what was made of it.
 
 Invariant: options are kept only where the same decision finds the model faster that finds a rewritten one so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -54,8 +55,11 @@ NOTHING_FASTER = "with no other options it ran faster"
 
 @dataclass(frozen=True)
 class Tuned:
-    """The model with the options with which it runs fastest and its `equivalence`, or the very model."""
+    """The model that was given in this place, with the options with which it is fastest, and its `equivalence`; or the
+    very first.
+    """
 
+    place: int
     model: ModelProto
     report: OptionsReport
     equivalence: EquivalenceReport | None = None
@@ -96,49 +100,75 @@ def _less_optimised(file: Path, inputs: Mapping[str, np.ndarray], left_s: float)
 
 
 def tuned(
-    phases: Phases, model: ModelProto, original: Path, judgement: Judgement, find: FindOptions, deadline: Deadline
+    phases: Phases,
+    models: Sequence[ModelProto],
+    original: Path,
+    judgement: Judgement,
+    find: FindOptions,
+    deadline: Deadline,
 ) -> Tuned:
-    """Return a model, which is right and may be delivered, with the options with which it runs fastest.
+    """Return the model that runs fastest with options, or the first, which is right and is delivered otherwise.
 
-    original: the file of what it was made from, which was judged.
+    original: the file of what all were made from, which was judged.
     """
     try:
         with of_candidate("trying session options", passing=(ProcessTimeout,)):
-            return _tuned(phases, model, original, judgement, find, deadline)
+            return _tuned(phases, models, original, judgement, find, deadline)
     except ProcessTimeout:
-        return Tuned(model, OptionsReport(left_because=NO_TIME))
+        return _as_it_is(models, NO_TIME)
     except Refused as refused:
-        return Tuned(model, OptionsReport(left_because=f"with others it {refused.refusal.reason}"))
+        return _as_it_is(models, f"with others it {refused.refusal.reason}")
 
 
 def _tuned(
-    phases: Phases, model: ModelProto, original: Path, judgement: Judgement, find: FindOptions, deadline: Deadline
+    phases: Phases,
+    models: Sequence[ModelProto],
+    original: Path,
+    judgement: Judgement,
+    find: FindOptions,
+    deadline: Deadline,
 ) -> Tuned:
     if deadline.is_over:
-        return Tuned(model, OptionsReport(left_because=NO_TIME))
+        return _as_it_is(models, NO_TIME)
     if phases.on_progress:
         phases.on_progress(0.0, "trying session options")
-    file = write_mapped(model, original.with_name("delivered.onnx"), like=original)
-    found = find(file, phases.gate, deadline.part(_FINDING), phases.session_s(judgement))
+    files = [write_mapped(each, original.with_name(f"plain_{n}.onnx"), like=original) for n, each in enumerate(models)]
+    found = _found(files, phases, judgement, find, deadline.part(_FINDING))
     found = found[: phases.racers_in(len(found), judgement, deadline)]
-    files = [_carrying(options, file, f"options_{place}.onnx") for place, options in enumerate(found)]
-    phases = replace(phases, gate=replace(phases.gate, racers=len(found), rounds=_ROUNDS))
-    place = _first(phases, file, files, judgement, deadline)
+    racers = [_carrying(options, files[n], f"options_{k}.onnx") for k, (n, options) in enumerate(found)]
+    phases = replace(phases, gate=replace(phases.gate, racers=len(racers), rounds=_ROUNDS))
+    place = _first(phases, files[0], racers, judgement, deadline)
     if place is None:
-        return Tuned(model, OptionsReport(left_because=NO_TIME if deadline.is_over else NOTHING_FASTER))
-    equivalence = phases.check_made(original, files[place], judgement, deadline)
-    latency = phases.time(file, files[place], NOTHING_PREDICTED, judgement, deadline)
+        return _as_it_is(models, NO_TIME if deadline.is_over else NOTHING_FASTER)
+    equivalence = phases.check_made(original, racers[place], judgement, deadline)
+    latency = phases.time(files[0], racers[place], NOTHING_PREDICTED, judgement, deadline)
     if not latency or not is_faster(latency, phases.setting):
-        return Tuned(model, OptionsReport(left_because=NOTHING_FASTER if latency else NO_TIME))
-    options = found[place]
-    return Tuned(options.put_into(model), OptionsReport(options, latency[phases.setting]), equivalence)
+        return _as_it_is(models, NOTHING_FASTER if latency else NO_TIME)
+    model, options = found[place]
+    report = OptionsReport(options, latency[phases.setting])
+    return Tuned(model, options.put_into(models[model]), report, equivalence)
 
 
-def _first(phases: Phases, file: Path, files: list[Path], judgement: Judgement, deadline: Deadline) -> int | None:
-    """The place of the file that wins a race; None where there is no file, or none that may be faster."""
-    if len(files) < 2:
-        return 0 if files else None
-    race = phases.race(file, files, [1.0] * len(files), judgement, deadline)
+def _as_it_is(models: Sequence[ModelProto], because: str) -> Tuned:
+    return Tuned(0, models[0], OptionsReport(left_because=because))
+
+
+def _found(
+    files: Sequence[Path], phases: Phases, judgement: Judgement, find: FindOptions, deadline: Deadline
+) -> list[tuple[int, SessionOptions]]:
+    """Options to try for each of the files, by its place; the most promising of each first."""
+    found, session_s = list[tuple[int, int, SessionOptions]](), phases.session_s(judgement)
+    for model, file in enumerate(files):
+        options = find(file, phases.gate, deadline.part(1.0 / (len(files) - model)), session_s)
+        found += [(place, model, each) for place, each in enumerate(options)]
+    return [(model, each) for _, model, each in sorted(found, key=lambda each: each[:2])]
+
+
+def _first(phases: Phases, file: Path, racers: Sequence[Path], judgement: Judgement, deadline: Deadline) -> int | None:
+    """The place of the one that wins a race; None where there is none, or none that may be faster than the file."""
+    if len(racers) < 2:
+        return 0 if racers else None
+    race = phases.race(file, racers, [1.0] * len(racers), judgement, deadline)
     return race.order[0] if race is not None and race.ratio(race.order[0]) >= _LEAST_RATIO else None
 
 
