@@ -69,9 +69,27 @@ def test_the_call_heeds_every_option(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("setting", "runtime", "precision", "settings"),
+    [
+        ("deployed", "auto", "float32", ["deployed", "openvino", "openvino_bfloat16"]),
+        ("deployed", "openvino", "auto", ["openvino", "openvino_bfloat16"]),
+        ("deployed", "onnxruntime", "auto", ["deployed"]),
+        ("as_written", "onnxruntime", "float32", ["as_written"]),
+    ],
+)
+def test_auto_is_one_setting_and_those_beside_it(
+    setting: str, runtime: str, precision: str, settings: list[str]
+) -> None:
+    """Session options are tried where ONNX Runtime's own optimisation is on."""
+    asked = replace(NOTHING_SAID, setting=setting, runtime=runtime, precision=precision).arguments()
+    assert [asked["setting"], *asked["beside"]] == settings
+    assert (asked["session_options"] is not None) == (settings[0] == "deployed")
+
+
+@pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"precision": "float8"}, "float8"),
+        ({"precision": "float23"}, "there is no precision 'float23'"),
         ({"setting": "as_written", "runtime": "openvino"}, "is for ONNX Runtime"),
         ({"policy": Path("policy")}, "for --method rlflow alone"),
     ],
