@@ -25,7 +25,7 @@ from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.gate import GateConfig, judged
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.runtimes import NO_TIME
-from rlflow.optimise.session_options import NOTHING_FASTER, OptionFinder, fewer_threads, tuned
+from rlflow.optimise.session_options import NOTHING_FASTER, NOTHING_TRIED, OptionFinder, fewer_threads, tuned
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session_options import DEFAULTS, SessionOptions
@@ -101,15 +101,21 @@ def test_an_answer_is_kept_with_its_options(faster: Optimised, slow: Path, tmp_p
         assert (tmp_path / f"out.{name}").read_bytes() == (tmp_path / f"first.{name}").read_bytes()
 
 
-@pytest.mark.parametrize("found", [(), (PLAIN,), (PLAIN, UNFOLDED)], ids=len)
-def test_without_any_that_is_faster_the_model_is_as_it_was(found: tuple[SessionOptions, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("found", "because"),
+    [((), NOTHING_TRIED), ((PLAIN,), NOTHING_FASTER), ((PLAIN, UNFOLDED), NOTHING_FASTER)],
+    ids=["none", "one", "two"],
+)
+def test_without_any_that_is_faster_the_model_is_as_it_was(
+    found: tuple[SessionOptions, ...], because: str, tmp_path: Path
+) -> None:
     """To the byte, and nothing lies beside it of what a run before has found."""
     source, output = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(foldable_model(), source)
     (tmp_path / "out.onnx.options.json").write_text("{}")
     made = optimised(source, *found)
     assert made.report.session_options is not None
-    assert (made.report.session_options.options, made.report.session_options.left_because) == (DEFAULTS, NOTHING_FASTER)
+    assert (made.report.session_options.options, made.report.session_options.left_because) == (DEFAULTS, because)
     assert "Session options" not in made.report.summary()
     made.save(output)
     assert output.read_bytes() == source.read_bytes()

@@ -64,6 +64,9 @@ def optimise(
     newer opset, the model is upgraded to it where that is safe. A result that computes something else is not written;
     what shows the difference goes to the folder OUTPUT.reproducer.
 
+    Where ONNX Runtime runs it faster with other session options, by the same decision, the model carries these in its
+    metadata, OUTPUT.options.json says them, and the report tells how to use them; without any, that file is removed.
+
     A model that was asked for in the same way before, on this machine and with at least this budget, is answered at
     once, if timing had decided it; a longer budget goes on from what was found, and so does a run that writes a page.
     The user's cache folder keeps answers, a gigabyte of them at most, and none of a model above 2 GB.

@@ -51,6 +51,7 @@ _ROUNDS = 12
 _LEAST_RATIO = 1.02
 """Of what won a race by less nothing is timed: several race, and one of them wins by chance."""
 NOTHING_FASTER = "with no other options it ran faster"
+NOTHING_TRIED = "there were none to try, or no time to find any"
 
 
 @dataclass(frozen=True)
@@ -134,16 +135,23 @@ def _tuned(
         phases.on_progress(0.0, "trying session options")
     files = [write_mapped(each, original.with_name(f"plain_{n}.onnx"), like=original) for n, each in enumerate(models)]
     found = _found(files, phases, judgement, find, deadline.part(_FINDING))
+    if not found:
+        return _as_it_is(models, NOTHING_TRIED)
     found = found[: phases.racers_in(len(found), judgement, deadline)]
     racers = [_carrying(options, files[n], f"options_{k}.onnx") for k, (n, options) in enumerate(found)]
     phases = replace(phases, gate=replace(phases.gate, racers=len(racers), rounds=_ROUNDS))
-    place = _first(phases, files[0], racers, judgement, deadline)
-    if place is None:
-        return _as_it_is(models, NO_TIME if deadline.is_over else NOTHING_FASTER)
+    place = 0
+    if len(racers) > 1:
+        race = phases.race(files[0], racers, [1.0] * len(racers), judgement, deadline)
+        if race is None:
+            return _as_it_is(models, NO_TIME)
+        place = race.order[0]
+        if race.ratio(place) < _LEAST_RATIO:
+            return _as_it_is(models, NOTHING_FASTER)
     equivalence = phases.check_made(original, racers[place], judgement, deadline)
     latency = phases.time(files[0], racers[place], NOTHING_PREDICTED, judgement, deadline)
     if not latency or not is_faster(latency, phases.setting):
-        return _as_it_is(models, NOTHING_FASTER if latency else NO_TIME)
+        return _as_it_is(models, NO_TIME if deadline.is_over or not latency else NOTHING_FASTER)
     model, options = found[place]
     report = OptionsReport(options, latency[phases.setting])
     return Tuned(model, options.put_into(models[model]), report, equivalence)
@@ -162,14 +170,6 @@ def _found(
         options = find(file, phases.gate, deadline.part(1.0 / (len(files) - model)), session_s)
         found += [(place, model, each) for place, each in enumerate(options)]
     return [(model, each) for _, model, each in sorted(found, key=lambda each: each[:2])]
-
-
-def _first(phases: Phases, file: Path, racers: Sequence[Path], judgement: Judgement, deadline: Deadline) -> int | None:
-    """The place of the one that wins a race; None where there is none, or none that may be faster than the file."""
-    if len(racers) < 2:
-        return 0 if racers else None
-    race = phases.race(file, racers, [1.0] * len(racers), judgement, deadline)
-    return race.order[0] if race is not None and race.ratio(race.order[0]) >= _LEAST_RATIO else None
 
 
 def _carrying(options: SessionOptions, file: Path, name: str) -> Path:
