@@ -1,4 +1,4 @@
-"""What is asked of `rlflow optimise`: the options that determine an answer, and what follows from them.
+"""The options of `rlflow optimise` that determine its answer, and what follows from them.
 
     asked = Asked(method="best", setting="deployed", runtime="onnxruntime", ...)
     rlflow.optimise(model, **asked.arguments(), budget_s=60.0)
@@ -60,7 +60,7 @@ class Asked:
 
     @property
     def gate(self) -> GateConfig:
-        """How a result is checked and timed: with as many threads as its user's sessions have."""
+        """The settings by which a result is checked and timed: with as many threads as its user's sessions have."""
         return GateConfig(
             threads=usable_cores() if self.threads is None else self.threads,
             proof=SequentialTest() if self.prove else None,

@@ -298,7 +298,8 @@ class OptionsReport:
         """Say what they gain, and how to open the model with them."""
         change = "" if self.latency is None else f", {change_words(self.latency)}"
         lines = "\n".join(f"  {line}" for line in self.options.lines(output))
-        return f"Session options: {self.options}{change}. They are in the model's metadata, and in Python:\n{lines}"
+        beside = ", on the wall clock beside what else ran here" if self.options.intra_op_num_threads else ""
+        return f"Session options: {self.options}{change}{beside}. The model's metadata has them; in Python:\n{lines}"
 
     def to_json(self, output: str) -> dict[str, Any]:
         return {

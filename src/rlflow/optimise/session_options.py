@@ -95,7 +95,7 @@ def less_optimised(
 
 
 def _less_optimised(file: Path, inputs: Mapping[str, np.ndarray], left_s: float) -> list[SessionOptions]:
-    """Those that are found in so many seconds, in a process that may die of it."""
+    """Return what `less_optimised` yields in so many seconds, in a process that may die of it."""
     own_left_s = countdown(left_s)
     return list(less_optimised(file, inputs, lambda: own_left_s() <= 0.0))
 
