@@ -25,7 +25,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test golden fuzz renew lint debug smoke study prices bench ui site clean
+.PHONY: help leaderboard setup services repro findings verify-repro test golden fuzz renew lint debug smoke study prices bench ui site clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ prices: setup ## the price model for this processor, hours: run models, learn, r
 	  OMP_NUM_THREADS=1 python pipelines/study.py prices round=$$round && \
 	  OMP_NUM_THREADS=1 python pipelines/study.py price_model || exit 1; \
 	done
+
+leaderboard: setup ## the methods of this project on the leaderboard, verified; its page and picture
+	OMP_NUM_THREADS=1 python pipelines/study.py leaderboard
 
 bench: setup ## timings: NAME=rules, big_model, pass_walks or candidate_agent, programs of benchmarks/; run by default
 	OMP_NUM_THREADS=1 python benchmarks/$(firstword $(NAME) run).py $(wordlist 2,9,$(NAME))

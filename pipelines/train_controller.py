@@ -88,7 +88,7 @@ def _train(
             training.score_percent,
             training.untrained_percent,
             "untrained",
-            settings["dream"]["num_envs"],
+            trainer.dream.config.num_envs,
         ).to_json(),
         "real_score_percent": Figure(alone.score_percent, trainer.random_percent, "random", 1).to_json(),
         "real_interactions": training.rewrites + alone.rewrites + visits.rewrites,

@@ -58,6 +58,7 @@ TYPES: Mapping[str, Any] = {
     "workers": int,
     "processes": int,
     "aside": bool,
+    "stages": list[str] | None,
     "temperature": float,
     "model": str,
     "pretrained": Literal["shipped", None],
@@ -83,6 +84,7 @@ OF_FORMULATION: Mapping[str, Mapping[str, str]] = {
         "rollouts": "rlflow.agents.token_collection:TokenCollectionConfig",
         "controller.dream": "rlflow.world_model.match_level.match_level_config:MatchLevelDreamConfig",
         "controller.ppo": "rlflow.agents.match_level.pointer_config:MatchLevelControllerConfig",
+        "controller.real": "rlflow.agents.match_level.pointer_config:RealEpisodesConfig",
     },
     "graph_level": {
         "world_model": "rlflow.world_model.graph_level.graph_level_config:GraphLevelModelConfig",

@@ -289,12 +289,8 @@ def run_stage(
     share = Share(config.get("worker", 0), config.get("workers", 1))
     declaration = read_declaration(function.__name__, root)
     config = completed(config)
-    graphs = graph_names(config)
-    everything: Any = OmegaConf.to_container(config, resolve=True)
-    settings = settings_of(declaration.sections, everything)
-
-    code = digest_of(script, root)
-    run_of = fingerprint(settings, code, content=named_content(declaration.dependencies, root))
+    graphs, settings = graph_names(config), _settings(declaration, config)
+    run_of = work_of(declaration, config, script, root)
     checkpoint = main_root() / ".checkpoints" / declaration.name / run_of
     staging = output_root / ".staging" / declaration.name
 
@@ -334,6 +330,17 @@ def run_stage(
             finish(output_root, declaration.name, Finished(run_of, run.run_id, figure))
         shutil.rmtree(checkpoint)
     return figure
+
+
+def work_of(declaration: StageDeclaration, config: DictConfig, script: Path, root: Path) -> str:
+    """A fingerprint of all that the outputs of a stage depend on: settings, inputs and code."""
+    settings, code = _settings(declaration, config), digest_of(script, root)
+    return fingerprint(settings, code, content=named_content(declaration.dependencies, root))
+
+
+def _settings(declaration: StageDeclaration, config: DictConfig) -> Settings:
+    everything: Any = OmegaConf.to_container(config, resolve=True)
+    return settings_of(declaration.sections, everything)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from support.token_worlds import small_process
 
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
 from rlflow.agents.candidates.real_env import CandidateEpisodes
-from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_episodes
+from rlflow.agents.match_level.pointer_config import RealEpisodesConfig
+from rlflow.agents.match_level.real_env import real_episodes
 from rlflow.agents.real_episodes import RealEpisodes
 from rlflow.environments.end_to_end import EndToEnd
 from rlflow.environments.episode import Episode

@@ -7,8 +7,8 @@ from support.walks import REWRITER
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.match_class_process import MatchClassConfig, MatchClassProcess
-from rlflow.environments.models import graph_of
 from rlflow.processes.token_process import MatchLevelState
+from rlflow.zoo.named import graph_of
 
 
 def keys(state: MatchLevelState) -> list[bytes]:

@@ -21,9 +21,8 @@ from rlflow.agents.graph_level.dream import GraphLevelDream
 from rlflow.agents.maskable_ppo import train_policy
 from rlflow.agents.match_level.cma_es import evolve
 from rlflow.agents.match_level.linear_pointer import LinearPointer
-from rlflow.agents.match_level.model_free import train_on_graph
-from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.model_free import RealGraph
+from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.agents.ppo_config import PPOConfig
 from rlflow.agents.token_collection import collect_tokens
 from rlflow.cost.analytic import AnalyticCost
@@ -150,9 +149,10 @@ def training_on_a_graph(place: Path | None, on_step: OnStep, **changes: Any) -> 
         arguments = MatchLevelModelArguments(small_token_rollouts().vocabulary, LIBRARY.hash, token_worlds.SMALL)
         model = MatchLevelModel(arguments).eval().requires_grad_(False)
     settings = {"seed": 0, "episodes": RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=48)} | changes
+    graph = RealGraph(model, small_process(), settings["episodes"])
     config = MatchLevelControllerConfig(total_steps=96, steps_per_update=8, batch_size=32, epochs=1, width=8)
-    found = train_on_graph(small_process(), model, config, **settings, checkpoint=place, on_update=on_step)
-    return _weights(found.policy)
+    found = train_in_dream(graph, config, seed=settings["seed"], checkpoint=place, on_round=on_step)
+    return _weights(found.controller.policy)
 
 
 def pooled_collection(place: Path | None, on_step: OnStep, **changes: Any) -> bytes:

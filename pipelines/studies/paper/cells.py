@@ -1,12 +1,13 @@
 """Run the cells of one part of the papers' evaluations, and publish what came of them.
 
-    python pipelines/study.py paper.cells part=agents                                          conf/study/paper.yaml
-    python pipelines/study.py paper.cells --multirun part=agents workers=2 worker=0,1 hydra/launcher=joblib
-    python pipelines/study.py paper.cells -cn paper_full part=agents                           the papers' size
+    python pipelines/study.py paper.cells part=graphs                                          conf/study/paper.yaml
+    python pipelines/study.py paper.cells --multirun part=graphs workers=2 worker=0,1 hydra/launcher=joblib
+    python pipelines/study.py paper.cells -cn paper_full part=graphs                           the papers' size
 
 A cell that is done is kept until all are, so that a part which was killed goes on where it was. Workers play some of
 the cells each and leave the rows; a run with one worker plays what is missing, and publishes the figures
-in data/results/paper/PART.json. What agents have found lies in data/paper/PART, for the part `latency`.
+in data/results/paper/PART.json. The trajectories of what was found lie in data/paper/PART. What the stages of the
+experiment find of the paper's own agents, `by_stages` publishes.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ from studies.program import open_study, options_of, study_program
 
 RESULTS = Path("data/results/paper")
 FOUND = Path("data/paper")
-TIMED = ("latency", "frameworks")  # cells of these run alone on the machine
+TIMED = ("frameworks",)  # cells of these run alone on the machine
 
 
 @study_program("paper")
@@ -39,7 +40,7 @@ def main(config: DictConfig) -> None:
     settings = {name: everything[name] for name in everything.keys() - PARTS.keys()} | {part: everything[part]}
     settings |= {"processes": 1} if part in TIMED else {}
     with open_study(f"paper {part}", settings) as study:
-        materials = Study(everything, settings[part]["cost"], options_of("paper"), study.folder, FOUND / "agents")
+        materials = Study(everything, settings[part]["cost"], options_of("paper"), study.folder)
         cells = dict(PARTS[part](materials, settings[part]))
         found = study.rows(cells, methodcaller("run"), _logged, dict[str, Row])
         if study.publishes and found:
@@ -55,7 +56,7 @@ def _logged(run: Run, key: CellKey, rows: Mapping[str, Row]) -> str:
 
 
 def _publish(part: str, found: Mapping[Key, Row]) -> None:
-    """Write the figures, and the trajectories that the models are made from."""
+    """Write the figures, and the trajectories of what was found."""
     (FOUND / part).mkdir(parents=True, exist_ok=True)
     write_results(RESULTS / f"{part}.json", Paper, summary(found))
     for (graph, variant, seed), row in found.items():

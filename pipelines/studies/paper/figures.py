@@ -93,7 +93,8 @@ def level_with(variants: Variants, chosen: Any, name: str) -> list[Any]:
 
 def ahead(table: Table, one: str, other: str) -> list[str]:
     """The graphs on which one method saves more than another."""
-    return [graph for graph, found in table.items() if gain_points(found, one, other) > SAME_POINTS]
+    both = {graph: found for graph, found in table.items() if one in found and other in found}
+    return [graph for graph, found in both.items() if gain_points(found, one, other) > SAME_POINTS]
 
 
 def gain_points(found: Variants, one: str, other: str) -> float:
@@ -176,9 +177,8 @@ def training_ratios(rewards: Mapping[str, Any]) -> list[float]:
 
 
 def methods_of(agents: Table) -> list[str]:
-    """The methods of all graphs, without their scores in unseen states and at temperatures."""
-    scores = ("unseen ", "tau ", "pooled ")
-    return list(dict.fromkeys(name for found in agents.values() for name in found if not name.startswith(scores)))
+    """The methods of all graphs, but the original."""
+    return list(dict.fromkeys(name for found in agents.values() for name in found if name != "original"))
 
 
 def by_method(agents: Table, methods: Sequence[str], figure: str) -> str:
@@ -192,7 +192,8 @@ def by_method(agents: Table, methods: Sequence[str], figure: str) -> str:
 def evaluations_percent(agents: Table) -> list[float]:
     """The real rewrites of RLFlow's training in percent of those of the model-free agent, by graph."""
     name = "training_evaluations"
-    return [100.0 * value(found["rlflow"], name) / value(found["model-free"], name) for found in agents.values()]
+    both = [found for found in agents.values() if "model-free" in found]
+    return [100.0 * value(found["rlflow"], name) / value(found["model-free"], name) for found in both]
 
 
 def saving(agents: Table, name: str) -> list[str]:
@@ -249,16 +250,18 @@ def most_applied(agents: Table) -> tuple[str, str, float]:
     return graph, rule, times / len(agents[graph]["rlflow"]["seeds"])
 
 
-def unseen(agents: Table) -> list[tuple[str, str, Variant]]:
-    """Each graph, the random rewrites that led to states not seen, and the savings in these."""
-    rows = ((graph, name, one) for graph, found in agents.items() for name, one in found.items())
-    return [(graph, name[7:], one) for graph, name, one in rows if name.startswith("unseen ")]
-
-
-def as_good_unseen(agents: Table) -> int:
+def as_good(unseen: Table) -> int:
     """The cases in which the controller saves as much as greedy search in states that it has not seen."""
-    found = [(value(one, "improvement_percent"), value(one, "greedy_percent")) for _, _, one in unseen(agents)]
+    found = [(value(one, "improvement_percent"), value(one, "greedy_percent")) for one in _each(unseen)]
     return sum(acting >= greedy - SAME_POINTS for acting, greedy in found)
+
+
+def cases(unseen: Table) -> int:
+    return len(_each(unseen))
+
+
+def _each(table: Table) -> list[Variant]:
+    return [one for variants in table.values() for one in variants.values()]
 
 
 def over_networks(agents: Table) -> dict[str, list[float]]:

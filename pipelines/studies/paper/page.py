@@ -19,7 +19,7 @@ from experiment.formatting import WIDTH, rendered
 
 from studies.paper import figures
 
-PARTS = ("graphs", "agents", "latency", "temperatures", "rewards", "candidates", "shapes", "frameworks")
+PARTS = ("graphs", "agents", "unseen", "temperatures", "rewards", "candidates", "shapes", "frameworks")
 """The parts of the evaluations, each of which has sections of its own."""
 _TEMPLATE = Path(__file__).with_name("results.md.j2")
 

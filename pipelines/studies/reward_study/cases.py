@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlflow.agents.match_level.model_free import train_and_try
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig, final_graph
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
+from rlflow.agents.match_level.real_env import final_graph
 from rlflow.agents.match_level.taught_guide import shipped
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of
 from rlflow.ir.graph import Graph

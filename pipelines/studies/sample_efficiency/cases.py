@@ -29,8 +29,8 @@ from typing import Any
 from rlflow.agents.dream_training import train_in_dream
 from rlflow.agents.match_level.learning import LearningConfig, dream_of_rollouts
 from rlflow.agents.match_level.model_free import train_and_try
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig, real_return
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
+from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.token_collection import collect_tokens, greedy_descent
 from rlflow.processes.token_process import TokenProcess
 from rlflow.representation.token_rollouts import TokenRollouts

@@ -2,6 +2,8 @@
 
 training = train_in_dream(GraphLevelDream.of(model, rollouts, GraphLevelDreamConfig()), ControllerConfig(), seed=0)
 training = train_in_dream(world.dream(rollouts, MatchLevelDreamConfig()), CmaEsConfig(), seed=0)
+
+The graph itself may stand in a dream's place (`match_level.model_free.RealGraph`), which is the baseline.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from rlflow.agents.maskable_ppo import OnUpdate
 from rlflow.agents.policy_controller import PolicyController
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Judge, Selection
-from rlflow.world_model.dream_env import DreamEnv
+from rlflow.world_model.batch_env import BatchEnv
 
 Controller = TypeVar("Controller", bound=PolicyController)
 
@@ -35,12 +37,17 @@ class Dream(ABC, Generic[Controller]):
         """Return the same dream at another temperature."""
         return replace(self, config=replace(self.config, temperature=temperature))
 
+    @property
+    def rewrites(self) -> int:
+        """Rewrites that were carried out on a real graph so far: in a dream, none."""
+        return 0
+
     @abstractmethod
     def from_start(self) -> Self:
         """Return the same dream, where all begin where real episodes do."""
 
     @abstractmethod
-    def env(self, *, seed: int) -> DreamEnv:
+    def env(self, *, seed: int) -> BatchEnv:
         """Return the dream as a batch of environments."""
 
     @abstractmethod
@@ -59,7 +66,7 @@ class Dream(ABC, Generic[Controller]):
 class DreamTraining(Generic[Controller]):
     """A trained controller, its score in the dream, and the score of the same network before training.
 
-    Scores in percent. `rewrites`: those carried out on the real graph to choose among the snapshots.
+    Scores in percent. `rewrites`: those carried out on the real graph, to choose among the snapshots or to learn.
     """
 
     controller: Controller
@@ -94,8 +101,8 @@ def train_in_dream(
     selection = Selection[nn.Module](lambda network: judge(controller_of(network))) if judge is not None else None
     train = dream.training(beginner, seed=seed)
     controller = controller_of(train(on_update=on_round, checkpoint=checkpoint, selection=selection))
+    rewrites = dream.rewrites + (selection.rewrites if selection is not None else 0)
     score_percent, untrained_percent = (dream_score(dream, one, seed=seed) for one in (controller, beginner))
-    rewrites = selection.rewrites if selection is not None else 0
     return DreamTraining(controller, score_percent, untrained_percent, rewrites)
 
 

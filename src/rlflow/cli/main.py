@@ -43,6 +43,9 @@ COMMANDS = {
     "passes": _Entry(
         "rlflow.cli.passes", "app", "Run compiler passes in an order of choice, or search for the best one."
     ),
+    "leaderboard": _Entry(
+        "rlflow.cli.leaderboard", "app", "Compare methods by what they have found, verified by replaying it."
+    ),
     "zoo": _Entry("rlflow.cli.zoo", "app", "Build models with seeded random weights, to try things on."),
 }
 

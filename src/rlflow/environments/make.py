@@ -14,7 +14,6 @@ from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.environments.candidate_env import CandidateEnv
 from rlflow.environments.match_class_env import MatchClassEnv
-from rlflow.environments.models import graph_of
 from rlflow.environments.process_env import ProcessEnv
 from rlflow.environments.rewards import RewardConfig
 from rlflow.environments.substitution_env import SubstitutionEnv
@@ -24,6 +23,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.user_rules import library_of, load_rules
 from rlflow.settings import read_config
 from rlflow.step_reward import KINDS
+from rlflow.zoo.named import graph_of
 
 FORMULATIONS: dict[str, type[ProcessEnv[Any]]] = {
     "match classes": MatchClassEnv,

@@ -15,14 +15,15 @@ from rlflow.step_reward import StepReward
 class RewardConfig:
     """The reward by name, one of `step_reward.KINDS`.
 
-    alpha and beta weigh runtime and memory accesses in `weighted`. The others belong to `end_to_end`: a measurement at
-    each `every`-th step and at the end, at the end alone for None; the reward `between`; and how graphs are timed, by
-    the `setting` of ONNX Runtime, `rounds`, the least `runs_per_round`, and `threads`.
+    alpha and beta weigh runtime and memory accesses in `weighted`; beta is 1 - alpha where it is None. The others
+    belong to `end_to_end`: a measurement at each `every`-th step and at the end, at the end alone for None; the reward
+    `between`; and how graphs are timed, by the `setting` of ONNX Runtime, `rounds`, the least `runs_per_round`, and
+    `threads`.
     """
 
     kind: str = "incremental"
     alpha: float = 0.8
-    beta: float = 0.2
+    beta: float | None = None
     invalid: float = -100.0
     every: int | None = 1
     between: float = 0.0
@@ -48,7 +49,7 @@ class RewardConfig:
     @property
     def of_step(self) -> StepReward:
         """The reward as a function of what a step changes."""
-        return StepReward(self.kind, self.alpha, self.beta)
+        return StepReward(self.kind, self.alpha, 1.0 - self.alpha if self.beta is None else self.beta)
 
     @property
     def is_measured(self) -> bool:

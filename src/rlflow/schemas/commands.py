@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rlflow.schemas import reports, rules
+from rlflow.schemas import leaderboard, reports, rules
 
 OF_COMMANDS: Mapping[str, Any] = {
     "optimise": reports.OptimiseReport,
@@ -18,5 +18,6 @@ OF_COMMANDS: Mapping[str, Any] = {
     "rules recall": rules.RulesRecall,
     "rules diff": rules.RulesDiff,
     "zoo list": rules.ZooList,
+    "leaderboard show": leaderboard.LeaderboardShow,
 }
 """The type of a command's document, by the command."""

@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from support.token_worlds import SMALL, small_process, small_token_rollouts
 from support.walks import LIBRARY
 
+from rlflow.agents.dream_training import DreamTraining, train_in_dream
 from rlflow.agents.match_level.controller import MatchLevelController
-from rlflow.agents.match_level.model_free import train_on_graph
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.model_free import RealGraph
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.agents.selection import Trial
 from rlflow.environments.end_to_end import EndToEnd
 from rlflow.environments.reward_config import RewardConfig
@@ -58,17 +59,21 @@ def test_every_step_is_counted_and_a_killed_training_ends_alike(model: MatchLeve
         if update == 2:
             raise Interrupted
 
+    def trained(**options: Any) -> DreamTraining[MatchLevelController]:
+        return train_in_dream(RealGraph(model, small_process(), EPISODES), PPO, **{"seed": 0} | options)
+
     counted: list[float] = []
-    process = small_process()
-    whole = train_on_graph(
-        process, model, PPO, EPISODES, seed=0, on_update=lambda _, said: counted.append(said["rewrites"])
-    )
+    training = trained(on_round=lambda _, said: counted.append(said["rewrites"]))
+    assert training.rewrites == counted[-1], "neither more nor less, since there was no judge"
+    whole = training.controller
     assert all(rewrites >= 32 * update for update, rewrites in enumerate(counted, start=1)), "one a choice at least"
     assert len(counted) == 3
     with pytest.raises(Interrupted):
-        train_on_graph(process, model, PPO, EPISODES, seed=0, checkpoint=tmp_path / "c", on_update=interrupt)
-    assert same(train_on_graph(process, model, PPO, EPISODES, seed=0, checkpoint=tmp_path / "c"), whole)
-    assert not same(train_on_graph(process, model, PPO, EPISODES, seed=1), whole)
+        trained(checkpoint=tmp_path / "c", on_round=interrupt)
+    again = trained(checkpoint=tmp_path / "c")
+    assert same(again.controller, whole)
+    assert again.rewrites == training.rewrites
+    assert not same(trained(seed=1).controller, whole)
 
 
 @pytest.mark.slow
@@ -89,16 +94,9 @@ def test_a_measured_reward_goes_on_from_what_it_knew(model: MatchLevelModel, tmp
             if update == until != 3:
                 raise InterruptedError
 
-        controller = train_on_graph(
-            small_process(),
-            model,
-            PPO,
-            EPISODES,
-            seed=0,
-            reward=EndToEnd(RewardConfig("end_to_end", every=every), by_weight),
-            checkpoint=checkpoint,
-            on_update=on_update,
-        )
+        reward = EndToEnd(RewardConfig("end_to_end", every=every), by_weight)
+        graph = RealGraph(model, small_process(), EPISODES, reward)
+        controller = train_in_dream(graph, PPO, seed=0, checkpoint=checkpoint, on_round=on_update).controller
         assert all(said["measurements"] <= said["rewrites"] for said in told)
         assert told[-1]["measurements"] > 0
         return controller
@@ -125,7 +123,7 @@ def test_the_best_of_what_was_tried_is_kept(model: MatchLevelModel) -> None:
         return Trial(next(scores), 3)
 
     short, longer = replace(EPISODES, max_steps=2), replace(PPO, total_steps=192, updates_per_trial=2)
-    best = train_on_graph(process, model, longer, short, seed=0, judge=judge)
+    best = train_in_dream(RealGraph(model, process, short), longer, seed=0, judge=judge).controller
     alike = [all(torch.equal(weight, one[name]) for name, weight in best.policy.state_dict().items()) for one in tried]
     assert alike == [number == 1 for number in range(len(tried))]
     assert len(tried) >= 3, "else the best is the last"

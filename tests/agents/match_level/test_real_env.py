@@ -9,8 +9,8 @@ from support.formulations import token_model
 from support.token_worlds import small_process, small_token_rollouts
 
 from rlflow.agents.match_level.controller import MatchLevelController, MatchLevelControllerArguments
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig, final_graph, real_episodes, real_return
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
+from rlflow.agents.match_level.real_env import final_graph, real_episodes, real_return
 from rlflow.world_model.match_level.diagnostics import labels
 from rlflow.world_model.match_level.dream_env import MatchLevelDreamEnv
 from rlflow.world_model.match_level.match_deltas import match_deltas

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from studies.learned.cells import BASELINES
-from studies.paper.page import PARTS
+from studies.paper.parts import PARTS
 from studies.speedups.public_tools import names as public_tools
 from support.study_settings import option_names, plain_settings, study_settings
 
@@ -26,7 +26,7 @@ NAMED: dict[str, Callable[[dict[str, Any]], Named]] = {
     },
     "paper": lambda s: {
         "graph": chain(*(s[part].get("graphs", s[part].get("families")) for part in PARTS)),
-        "seeds": [str(s[part]["seeds"]) for part in PARTS if part not in ("latency", "frameworks")],
+        "seeds": [str(s[part]["seeds"]) for part in PARTS if part not in ("unseen", "frameworks")],
     },
     "price_search": lambda s: {
         "graph": s["graphs"],

@@ -22,10 +22,9 @@ from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.dream import MatchLevelDream
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
-from rlflow.agents.match_level.model_free import train_on_graph
+from rlflow.agents.match_level.model_free import RealGraph
 from rlflow.agents.match_level.planned import planned
-from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.agents.policy_search import PolicySearch, judge_on
 from rlflow.cost.analytic import AnalyticCost
@@ -96,11 +95,10 @@ def _candidates() -> CandidateController:
 def _model_free() -> Value:
     course = dict[int, dict[str, float]]()
     model = token_world().model
-    controller = train_on_graph(
-        small_process(), model, MODEL_FREE, REAL_EPISODES, seed=SEED, on_update=course.__setitem__
-    )
+    dream = RealGraph(model, small_process(), REAL_EPISODES)
+    training = train_in_dream(dream, MODEL_FREE, seed=SEED, on_round=course.__setitem__)
     rewrites = int(course[max(course)]["rewrites"])
-    return {"rewrites": rewrites, "weights": _weights(controller)}
+    return {"rewrites": rewrites, "weights": _weights(training.controller)}
 
 
 def _token_player(controller: MatchLevelController) -> MatchLevelSearch:

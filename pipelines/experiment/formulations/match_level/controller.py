@@ -1,4 +1,7 @@
-"""The controller over match tokens, trained by PPO or by evolution: agents act by all rules of the library."""
+"""The controller over match tokens, trained by PPO or by evolution, in the dream of a graph or on the graph itself.
+
+Agents act by all rules of the library.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,12 +13,14 @@ from tracking.stage import Stage
 
 from experiment.formulations.controller_trainer import ControllerTrainer, alone
 from experiment.formulations.match_level.pretrained import pretrained
+from rlflow.agents.dream_training import Dream
 from rlflow.agents.match_level.chain import FittedWorld
 from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.guide import Guide
 from rlflow.agents.match_level.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.match_level.match_level_search import MatchLevelSearch
-from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig
+from rlflow.agents.match_level.model_free import RealGraph
+from rlflow.agents.match_level.pointer_config import CmaEsConfig, MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.agents.match_level.real_env import real_return
 from rlflow.agents.match_level.taught_guide import TaughtGuide
 from rlflow.agents.selection import Trial
@@ -37,15 +42,19 @@ def trainer(stage: Stage, cost_model: CostModel) -> ControllerTrainer:
     """A random agent is a controller that has learned nothing, is not greedy, and draws its actions."""
     settings, graph = stage.settings["controller"], graph_of(stage.settings["graph"])
     world = FittedWorld.load(stage.input(f"data/world_models/{stage.graph}"))
-    rollouts = token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
-    reward = RewardConfig(**stage.settings["reward"])
-    dream = world.dream(rollouts, read_config(MatchLevelDreamConfig, settings["dream"]), reward.of_step)
-    config, rules = _config(settings), _rules(stage)
+    config, rules, reward = _config(settings), _rules(stage), RewardConfig(**stage.settings["reward"])
+    process = TokenProcess(graph, Rewriter(rules.rules), cost_model, world.model.arguments.vocabulary)
+    earned = reward_of(reward)
+    if "real" in settings:
+        dream: Dream[MatchLevelController] = RealGraph(
+            world.model, process, read_config(RealEpisodesConfig, settings["real"]), earned
+        )
+    else:
+        rollouts = token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
+        dream = world.dream(rollouts, read_config(MatchLevelDreamConfig, settings["dream"]), reward.of_step)
 
     search_of = _search_of(stage, cost_model, world.model, rules)
     random_percents = search_of(dream.untrained(_random(config), seed=stage.seed)).drawn(graph, RANDOM_EPISODES)
-    process = TokenProcess(graph, Rewriter(rules.rules), cost_model, world.model.arguments.vocabulary)
-    earned = reward_of(reward)
 
     def real_episode(controller: MatchLevelController) -> Trial:
         return real_return(process, world.model, controller, dream.config.max_steps, earned)

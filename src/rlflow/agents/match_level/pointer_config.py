@@ -27,6 +27,15 @@ class MatchLevelControllerConfig(PPOConfig):
 
 
 @dataclass(frozen=True)
+class RealEpisodesConfig:
+    """Episodes of at most `max_steps` choices from the original; a policy sees at most `max_kinds` match classes."""
+
+    num_envs: int = 16
+    max_steps: int = 12
+    max_kinds: int = 128
+
+
+@dataclass(frozen=True)
 class CmaEsConfig:
     """Settings of the evolution of a linear controller in the dream."""
 

@@ -6,7 +6,6 @@ real_return(process, world_model, controller, max_steps=12)          beside drea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from gymnasium import spaces
 
 from rlflow.agents.match_level.controller import MatchLevelController
 from rlflow.agents.match_level.match_level_process import MatchLevelProcess
+from rlflow.agents.match_level.pointer_config import RealEpisodesConfig
 from rlflow.agents.real_episodes import RealEpisodes
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Trial
@@ -22,15 +22,6 @@ from rlflow.ir.graph import Graph
 from rlflow.processes.token_process import TokenProcess
 from rlflow.world_model.match_level.model import MatchLevelModel
 from rlflow.world_model.match_level.observation import TokenLayout
-
-
-@dataclass(frozen=True)
-class RealEpisodesConfig:
-    """Episodes of at most `max_steps` choices from the original; a policy sees at most `max_kinds` match classes."""
-
-    num_envs: int = 16
-    max_steps: int = 12
-    max_kinds: int = 128
 
 
 def real_episodes(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from studies.paper.figures import gain_points, half_way, range_text, told
-from support.papers import agents, document, method, reward_study, variant
+from support.papers import agents, document, method, reward_study, timed, variant
 
 FIGURE_6 = "RLFlow, Figure 6 and Table 2"
 TABLE_3 = "RLFlow, Table 3"
@@ -28,12 +28,10 @@ def test_a_win_and_a_loss_are_both_said(
 def test_a_difference_within_noise_counts_as_none(
     everything: dict[str, Any], section: Callable[[str], str], ratio: float, low: float, high: float, said: str
 ):
-    timed = {
-        f"latency_ratio_{setting}{end}": value
-        for setting in ("as_written", "deployed")
-        for end, value in (("", ratio), ("_low", low), ("_high", high))
+    measured = variant(2, **timed(ratio, low, high))["figures"]
+    everything["agents"]["bert"]["rlflow"]["figures"] |= {
+        name: figure | {"value": figure["value"]} for name, figure in measured.items()
     }
-    everything["latency"] = document(bert={agent: variant(1, **timed) for agent in ("original", "rlflow")})
     assert said in " ".join(section("RLFlow, Figure 6, measured").split())
 
 
@@ -87,7 +85,7 @@ def test_the_strongest_correlation_is_named(everything: dict[str, Any], section:
 
 def test_unseen_states_are_compared_with_greedy_search(everything: dict[str, Any], section: Callable[[str], str]):
     assert "in 0 of 1 cases" in section("RLFlow, question 2")
-    everything["agents"]["bert"]["unseen 16"] = variant(improvement_percent=4.0, greedy_percent=4.0)
+    everything["unseen"]["bert"]["16"] = variant(improvement_percent=4.0, greedy_percent=4.0)
     assert "in 1 of 2 cases" in section("RLFlow, question 2")
 
 

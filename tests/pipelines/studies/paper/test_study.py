@@ -1,6 +1,5 @@
 """The papers' evaluations: all that is configured exists, the page is that of the figures, parts are resumed."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -11,43 +10,65 @@ from typing import Any
 
 import pytest
 from experiment.results import read_results
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from studies.paper.write_page import written
+from studies.program import CONF
 from support.study_settings import plain_settings
+from tracking.composition import compose_configuration
 
 TINY = ("part=graphs", "graphs.graphs=[tiny_chain,tiny_merge]", "graphs.seeds=[0,1]", "graphs.steps=4", "processes=1")
 
 
+def composed(*overrides: str) -> DictConfig:
+    return compose_configuration(["experiment=paper", *overrides])
+
+
+def _swept(sweep: str) -> dict[str, str]:
+    """What a sweep goes over."""
+    file = next(CONF.glob(f"sweep/{sweep.removeprefix('sweep=')}.yaml"))
+    params: dict[str, str] = OmegaConf.to_container(OmegaConf.load(file).hydra.sweeper.params)  # type: ignore[assignment]
+    return params
+
+
 def test_graphs_and_temperatures_are_those_that_the_papers_published(repository: Path) -> None:
-    settings = plain_settings("paper")
+    settings, experiment = plain_settings("paper"), composed("sweep=paper_temperatures")
     published: Any = OmegaConf.to_container(OmegaConf.load(repository / "conf/study/published.yaml"))
-    assert {*settings["agents"]["graphs"]} == {*published["table_1"]} == {*published["table_2"]}
+    asked = {*composed().graphs}
+    assert asked == {*settings["unseen"]["graphs"]} == {*published["table_1"]} == {*published["table_2"]}
     assert len(settings["candidates"]["graphs"]) == 7
-    assert settings["temperatures"]["dreamt"]["temperatures"] == [row[0] for row in published["table_3"]]
+    assert experiment.sweep.temperatures == [row[0] for row in published["table_3"]]
 
 
 def test_rewards_are_those_of_figure_5_and_the_whole_grid() -> None:
-    rewards = plain_settings("paper")["rewards"]["rewards"]
-    assert [*rewards][:5] == ["R1", "R2", "R3", "R4", "R5"]
-    weighted = [said for said in rewards.values() if said["kind"] == "weighted"]
-    assert sorted(said["alpha"] for said in weighted) == [tenths / 10 for tenths in range(11)]
-    assert all(said["alpha"] + said["beta"] == pytest.approx(1.0) for said in weighted)
+    figure_5, grid = (_swept(f"sweep={sweep}") for sweep in ("paper_rewards", "paper_reward_weights"))
+    assert len(figure_5["reward"].split(",")) == 5
+    weighted = [composed(f"reward={name}").reward for name in figure_5["reward"].split(",")]
+    alphas = [reward.alpha for reward in weighted if reward.kind == "weighted"]
+    assert sorted([*alphas, *map(float, grid["reward.alpha"].split(","))]) == [tenths / 10 for tenths in range(11)]
 
 
-def test_the_formulations_have_as_many_choices() -> None:
-    settings = plain_settings("paper")
-    graph_level = settings["agents"]["graph_level"]
-    assert len(graph_level["temperatures"]) == 5
-    horizon = settings["controller"]["dream"]["max_steps"]
-    assert graph_level["environment"]["max_steps"] == graph_level["dream"]["max_steps"] == horizon
+def test_all_agents_have_as_many_choices() -> None:
+    tokens, vectors = composed(), composed("world_model=graph_level")
+    free = composed("sweep=paper_model_free")
+    horizon = tokens.controller.dream.max_steps
+    assert (
+        horizon == vectors.controller.dream.max_steps == vectors.environment.max_steps == free.controller.real.max_steps
+    )
+
+
+@pytest.mark.parametrize("formulation", ["match_level", "graph_level"])
+def test_the_full_size_is_the_same_experiment_with_more_of_everything(formulation: str) -> None:
+    chosen = f"world_model={formulation}"
+    small, full = composed(chosen), composed("experiment=paper_full", chosen)
+    assert small.graphs == full.graphs
+    assert small.rollouts.episodes < full.rollouts.episodes
+    assert small.evaluation.methods.keys() == full.evaluation.methods.keys()
 
 
 def test_the_full_size_is_the_same_study_with_more_of_everything() -> None:
     small, full = plain_settings("paper"), plain_settings("paper_full")
     assert small.keys() == full.keys()
-    for part in ("agents", "rewards"):
-        steps = [size[part]["model_free"]["ppo"]["total_steps"] for size in (small, full)]
-        assert steps[0] < steps[1]
+    assert small["graphs"]["steps"] < full["graphs"]["steps"]
 
 
 def test_the_page_is_that_of_the_committed_figures(repository: Path, publishable: tuple[Path, ...]) -> None:
@@ -60,9 +81,9 @@ def test_the_page_is_that_of_the_committed_figures(repository: Path, publishable
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["part=grafs"], "there is no part 'grafs': choose one of graphs, agents"),
+        (["part=grafs"], "there is no part 'grafs': choose one of graphs, unseen"),
         ([*TINY, "workers=2", "worker=2"], "there is no worker 2 among 2"),
-        (["part=latency", "latency.graphs=[tiny_chain]"], "nothing was found yet on tiny_chain: run part=agents"),
+        (["part=unseen"], "no job has ended in multirun/all_stages"),
     ],
 )
 def test_what_cannot_be_run_is_refused_in_a_sentence(
@@ -105,28 +126,3 @@ def wait_for(found: Callable[[], list[Path]], process: subprocess.Popen) -> list
             return files
         time.sleep(0.05)
     raise AssertionError("the program ended before it was killed")
-
-
-@pytest.mark.study
-def test_agents_are_timed_by_the_part_that_comes_after(study: Callable[..., Path]) -> None:
-    """All agents of one small graph, then the latencies of what they found."""
-    tiny = [
-        "agents.graphs=[tiny_chain]",
-        "agents.seeds=[0]",
-        "~agents.searches.equality_saturation",
-        "~agents.searches.guided_chains",
-        "agents.dreamt.rollouts.episodes=4",
-        "agents.dreamt.ppo.total_steps=1600",
-        "agents.model_free.ppo.total_steps=256",
-        "agents.graph_level.rollouts.episodes=4",
-        "agents.graph_level.world_model={encoder_epochs: 1, epochs: 1}",
-        "agents.graph_level.ppo.total_steps=4096",
-        "agents.graph_level.temperatures=[0.5,1.0]",
-        "latency.timing.rounds=2",
-    ]
-    study("paper.cells", "part=agents", *tiny)
-    results = study("paper.cells", "part=latency", *tiny) / "paper"
-    agents = json.loads((results / "agents.json").read_text())["tiny_chain"]
-    timed = json.loads((results / "latency.json").read_text())["tiny_chain"]
-    methods = {"greedy", "taso", "rlflow", "dreamt", "model-free", "graph_level", "taso by its rules"}
-    assert {*timed} == {"original", *methods} <= {*agents, "original"}

@@ -10,8 +10,7 @@ from studies.reward_study.documents import RewardStudy
 from studies.subject import Subject
 
 from rlflow import schemas, zoo
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.cost.base import CostContext
 from rlflow.environments import RewardConfig
 from rlflow.onnx_io import save_model

@@ -11,8 +11,7 @@ from studies.subject import Subject
 
 from rlflow import schemas, zoo
 from rlflow.agents.match_level.learning import LearningConfig
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.cost.base import CostContext
 from rlflow.onnx_io import save_model

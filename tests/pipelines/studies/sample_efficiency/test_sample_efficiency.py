@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from support.study_settings import plain_settings
 
-from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
-from rlflow.agents.match_level.real_env import RealEpisodesConfig
+from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.settings import read_config
 
 TINY = (

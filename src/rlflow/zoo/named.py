@@ -1,4 +1,4 @@
-"""Models by name for environments: the zoo's, the configured ones of the experiments, files."""
+"""Models by name: the zoo's, the configured ones of the experiments, files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.plugins import unknown
 
-CONFIGURED = Path(str(resources.files("rlflow.environments"))) / "models.json"
+CONFIGURED = Path(str(resources.files("rlflow.zoo"))) / "named.json"
 """The models of conf/graph: of each the entry of the zoo and its settings."""
 
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import onnx
 import pytest
-from support.environment_models import configured as of_conf
+from support.named_models import configured as of_conf
 
 from rlflow import zoo
-from rlflow.environments.models import configured, graph_of, names
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.zoo.named import configured, graph_of, names
 
 
 def test_what_ships_is_what_conf_says() -> None:
-    """`make renew NAME=environment_models` writes it anew."""
+    """`make renew NAME=named_models` writes it anew."""
     assert configured() == of_conf()
 
 

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from tracking.composition import compose_configuration
 
 from rlflow.atomic_file import written_whole
-from rlflow.environments.models import CONFIGURED
+from rlflow.zoo.named import CONFIGURED
 
 CONF = Path(__file__).parents[2] / "conf"
 
