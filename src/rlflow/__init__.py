@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from rlflow.rules.matching.rewriter import Rewriter
     from rlflow.rules.user_rules import load_rules
     from rlflow.runtime.isolation import Limits
+    from rlflow.runtime.session_options import session_options
 
 __all__ = [
     "Budget",
@@ -77,6 +78,7 @@ __all__ = [
     "load_rules",
     "optimise",
     "save_model",
+    "session_options",
     "to_onnx",
 ]
 
@@ -98,6 +100,7 @@ _HOMES = {
     "load_library": "rlflow.rules.library:load",
     "load_rules": "rlflow.rules.user_rules:load_rules",
     "save_model": "rlflow.onnx_io:save_model",
+    "session_options": "rlflow.runtime.session_options:session_options",
     "to_onnx": "rlflow.onnx_io:to_onnx",
 }
 """The names that are imported when they are first used, and where they live."""

@@ -8,9 +8,12 @@ import pytest
 from onnx import TensorProto, helper
 from support.onnx_models import save
 from support.pages import content_of
+from support.small_models import foldable_model
 
 from rlflow import schemas
 from rlflow.equivalence.compare import compare
+from rlflow.runtime.hardware import usable_cores
+from rlflow.runtime.session_options import SessionOptions
 from rlflow.schemas.reports import OptimiseReport
 
 
@@ -42,7 +45,7 @@ def test_a_model_goes_in_and_an_equal_one_comes_out(rlflow, tmp_path, name, sett
     agreement = compare(source, target, draws=2, seed=7)
     assert agreement.equivalent, agreement.reason
     assert agreement.non_vacuous_draws == 2
-    if report["written"] == "original":
+    if report["written"] == "original" and not (report["session_options"] or {}).get("options"):
         assert target.read_bytes() == source.read_bytes()
 
 
@@ -51,7 +54,8 @@ def test_a_model_that_was_asked_for_before_is_answered_from_what_is_kept(rlflow,
     source, target = save(tmp_path / "in.onnx", "tiny_merge"), tmp_path / "out.onnx"
 
     def report(source, *options):
-        code, out, err = rlflow("optimise", source, "-o", target, "--method", "greedy", "--json", *options)
+        options = ("--method", "greedy", "--default-options", "--json", *options)
+        code, out, err = rlflow("optimise", source, "-o", target, *options)
         assert code == 0, err
         assert target.read_bytes() == source.read_bytes()  # no rewrite of it is worth anything by these prices
         target.unlink()
@@ -63,26 +67,43 @@ def test_a_model_that_was_asked_for_before_is_answered_from_what_is_kept(rlflow,
     assert first["kept_at"] is None
     assert again == first | {"input": str(renamed), "kept_at": again["kept_at"]}
     schemas.validate(OptimiseReport, again)
-    code, out, _ = rlflow("optimise", renamed, "-o", target, "--method", "greedy", "--budget", "6s")
+    asked = ("--method", "greedy", "--default-options", "--budget", "6s")
+    code, out, _ = rlflow("optimise", renamed, "-o", target, *asked)
     assert (code, f"on {again['kept_at']} with 6 s: --anew optimises it again" in out) == (0, True)
     for options in (("--budget", "7s"), ("--budget", "7s", "--anew"), ("--report", tmp_path / "page.html")):
         assert report(renamed, *options)["kept_at"] is None
 
 
-def test_sessions_have_as_many_threads_as_are_asked_for(rlflow, tmp_path):
+def test_sessions_have_as_many_threads_as_are_asked_for_or_all_cores(rlflow, tmp_path):
     """What is kept of this machine depends on them, too."""
     source, target = save(tmp_path / "in.onnx", "conv"), tmp_path / "out.onnx"
     reports = []
-    for threads in ("1", "2"):
-        options = ("--threads", threads, "--method", "greedy", "--budget", "6s", "--json")
+    for threads in (("--threads", "1"), ("--threads", "2"), ()):
+        options = (*threads, "--method", "greedy", "--budget", "6s", "--json")
         code, out, err = rlflow("optimise", source, "-o", target, *options)
         assert code == 0, err
         reports.append(json.loads(out))
-    assert [report["threads"] for report in reports] == [1, 2]
+    assert [report["threads"] for report in reports] == [1, 2, usable_cores()]
     assert reports[0]["hardware"] != reports[1]["hardware"]
     code, _, err = rlflow("optimise", source, "-o", target, "--threads", "0")
     assert code == 2
     assert "--threads" in err
+
+
+@pytest.mark.skipif(usable_cores() < 2, reason="there are no fewer threads to try")
+def test_options_that_make_it_faster_are_written_and_told(rlflow, tmp_path):
+    """The given model is run without any optimisation, as it says; on fewer threads it is run with all of them."""
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    unoptimised = SessionOptions(graph_optimization_level="ORT_DISABLE_ALL")
+    onnx.save(unoptimised.put_into(foldable_model()), source)
+    code, out, err = rlflow("optimise", source, "-o", target, "--method", "greedy", "--budget", "60s", "--json")
+    assert code == 0, err
+    told, options = json.loads(out)["session_options"], SessionOptions.of(target)
+    assert options.intra_op_num_threads == 1
+    assert told["options"] == options.to_json() == json.loads((tmp_path / "out.onnx.options.json").read_text())
+    assert json.dumps(str(target)) in told["python"][-1]
+    code, out, _ = rlflow("optimise", source, "-o", target, "--method", "greedy", "--budget", "60s")
+    assert "\n  options.intra_op_num_threads = 1\n" in out
 
 
 def test_a_model_for_another_runtime_is_checked_and_timed_there(rlflow, tmp_path):
@@ -148,7 +169,7 @@ def test_what_cannot_be_improved_comes_back_byte_for_byte(rlflow, tmp_path):
     source, target = save(tmp_path / "in.onnx", "conv"), tmp_path / "out.onnx"
     rules = json.loads(rlflow("rules", "list", "--json")[1])["rules"]
     disabled = [part for rule in rules for part in ("--disable", rule["id"])]
-    code, out, _ = rlflow("optimise", source, "-o", target, "--method", "greedy", *disabled)
+    code, out, _ = rlflow("optimise", source, "-o", target, "--method", "greedy", "--default-options", *disabled)
     assert code == 0
     assert "the original model (no sequence of rewrites lowered its predicted cost)" in out
     assert target.read_bytes() == source.read_bytes()

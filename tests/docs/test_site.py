@@ -62,7 +62,7 @@ def test_the_tutorial_of_a_model_runs(tmp_path: Path) -> None:
     """
     page = (DOCS / "tutorials/faster_model.md").read_text()
     blocks = re.findall(r"^```(bash|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     for kind, text in blocks:
         command = ["bash", "-ec", text] if kind == "bash" else [sys.executable, "-c", text]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

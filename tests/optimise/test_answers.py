@@ -8,6 +8,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from support.asked import NOTHING_SAID
 from support.onnx_models import save
 
 import rlflow
@@ -18,7 +19,7 @@ from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.pipeline import NOTHING_FOUND
 from rlflow.search.base import Search
 
-OPTIONS = {"method": "greedy", "shape": {}, "strict": False}
+ASKED = replace(NOTHING_SAID, method="greedy")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def answers(tmp_path: Path) -> Answers:
 
 
 def kept(answers: Answers, optimised: Optimised, model: Path) -> tuple[Question, Answer]:
-    question = Question.of(model, OPTIONS, [], threads=1)
+    question = Question.of(model, ASKED)
     answers.keep(question, optimised)
     answer = answers.known(question)
     assert answer is not None
@@ -58,7 +59,7 @@ def test_the_same_question_has_the_same_answer(
     answers: Answers, optimised: Optimised, model: Path, tmp_path: Path
 ) -> None:
     question, answer = kept(answers, optimised, model)
-    assert answers.known(Question.of(model, dict(reversed(OPTIONS.items())), [], threads=1)) == answer
+    assert answers.known(Question.of(model, replace(ASKED))) == answer
     assert answer.report == optimised.report
     assert answers.write(question, answer, tmp_path / "out.onnx")
     optimised.save(tmp_path / "first.onnx")
@@ -66,7 +67,7 @@ def test_the_same_question_has_the_same_answer(
 
 
 def test_what_is_asked_otherwise_is_another_question(model: Path, tmp_path: Path) -> None:
-    """A model with one bit changed, one option, another file of rules, another number of threads."""
+    """A model with one bit changed, another number of threads, another file of rules, whatever it is called."""
     rules, other_rules, other = (tmp_path / name for name in ("rules.py", "other_rules.py", "other.onnx"))
     rules.write_text("rule = 1\n")
     other_rules.write_text("rule = 2\n")
@@ -76,25 +77,26 @@ def test_what_is_asked_otherwise_is_another_question(model: Path, tmp_path: Path
     changed.graph.name += "'"
     onnx.save_model(changed, str(other))
     asked = [
-        Question.of(model, OPTIONS, [], 1),
-        Question.of(other, OPTIONS, [], 1),
-        Question.of(model, OPTIONS, [], 2),
-        Question.of(model, OPTIONS, [rules], 1),
-        Question.of(model, OPTIONS, [other_rules], 1),
-        *(Question.of(model, OPTIONS | {name: "other"}, [], 1) for name in OPTIONS),
+        Question.of(model, ASKED),
+        Question.of(other, ASKED),
+        Question.of(model, replace(ASKED, threads=2)),
+        Question.of(model, replace(ASKED, rules=rules)),
+        Question.of(model, replace(ASKED, rules=other_rules)),
     ]
     assert len({question.digest for question in asked}) == len(asked)
+    renamed = rules.rename(tmp_path / "renamed.py")
+    assert Question.of(model, replace(ASKED, rules=renamed)).digest == asked[3].digest
 
 
 def test_weights_in_a_file_beside_the_model_are_part_of_the_question(tmp_path: Path) -> None:
     model = onnx.load(str(save(tmp_path / "in.onnx", "conv")))
     outside = tmp_path / "outside.onnx"
     onnx.save_model(model, str(outside), save_as_external_data=True, location="weights", size_threshold=0)
-    before = Question.of(outside, OPTIONS, [], 1)
+    before = Question.of(outside, ASKED)
     weights = bytearray((tmp_path / "weights").read_bytes())
     weights[-1] ^= 1
     (tmp_path / "weights").write_bytes(weights)
-    assert Question.of(outside, OPTIONS, [], 1).digest != before.digest
+    assert Question.of(outside, ASKED).digest != before.digest
 
 
 def test_nothing_is_kept_of_a_model_that_takes_long_to_read(
@@ -103,7 +105,7 @@ def test_nothing_is_kept_of_a_model_that_takes_long_to_read(
     """A file without data, as large as the weights of such a model."""
     with (tmp_path / "weights").open("wb") as file:
         file.truncate(2**31)
-    question = Question.of(model, OPTIONS, [tmp_path / "weights"], 1)
+    question = Question.of(model, replace(ASKED, rules=tmp_path / "weights"))
     answers.keep(question, optimised)
     assert answers.known(question) is None
     assert not answers.folder.exists()
@@ -152,7 +154,7 @@ def test_damaged_answers_are_no_answers(
 
 
 def test_answers_that_nobody_asked_for_longest_go_first(answers: Answers, optimised: Optimised, model: Path) -> None:
-    questions = [Question.of(model, OPTIONS | {"method": name}, [], 1) for name in "abc"]
+    questions = [Question.of(model, replace(ASKED, method=name)) for name in "abc"]
     answers.keep(questions[0], optimised)
     answers.keep(questions[1], optimised)
     size = sum(file.stat().st_size for file in (answers.folder / questions[0].digest).iterdir())

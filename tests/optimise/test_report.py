@@ -84,8 +84,8 @@ def test_the_summary_says_what_was_written_how_fast_and_how_checked():
     summary = REPORT.summary()
     assert "Wrote faster.onnx: the optimised model (faster beyond noise)." in summary
     assert (
-        "as deployed (ONNX Runtime's own optimisation on): 120.000 ms -> 109.000 ms, 1.100 times as fast (ratio 1.100, "
-        "interval 1.080 to 1.120, faster with probability 0.98, original against itself 0.998, 7 rounds, "
+        "as deployed (ONNX Runtime's own optimisation on), 1 thread: 120.000 ms -> 109.000 ms, 1.100 times as fast "
+        "(ratio 1.100, interval 1.080 to 1.120, faster with probability 0.98, original against itself 0.998, 7 rounds, "
         "2 taken again beside a slow machine)."
     ) in summary
     assert "Latency as deployed (ONNX Runtime's own optimisation on), 2 threads: 120.000 ms" in (

@@ -1,9 +1,22 @@
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import onnxruntime as ort
+import pytest
 
-from rlflow.runtime.hardware import fingerprint, machine_name, processor_name, processor_of, processor_traits
+from rlflow.runtime import hardware
+from rlflow.runtime.hardware import (
+    fingerprint,
+    machine_name,
+    processor_name,
+    processor_of,
+    processor_traits,
+    usable_cores,
+)
 
 
 def test_the_fingerprint_is_stable_and_names_this_machine():
@@ -41,3 +54,24 @@ def test_with_several_threads_a_machine_has_another_name_and_the_same_processor(
     names = [machine_name(threads) for threads in (1, 2, 4)]
     assert len(set(names)) == 3
     assert {processor_of(name) for name in names} == {processor_name()} == {names[0]}
+
+
+def test_a_process_that_is_bound_to_one_processor_has_one_core() -> None:
+    """In a process of its own, since binding cannot be told from what bound this one."""
+    one = min(os.sched_getaffinity(0))
+    asked = f"import os; os.sched_setaffinity(0, [{one}]); from rlflow.runtime.hardware import usable_cores as cores"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{asked}; print(cores())"], capture_output=True, check=True, text=True
+    )
+    assert int(done.stdout) == 1 <= usable_cores() <= (os.cpu_count() or 1)
+
+
+def test_processors_that_share_a_core_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of six processors the process may use five, which are on three cores; of the last nothing is known."""
+    for processor, siblings in enumerate(("0,3", "1,4", "2,5", "0,3", "1,4")):
+        place = tmp_path / f"cpu{processor}/topology"
+        place.mkdir(parents=True)
+        (place / "thread_siblings_list").write_text(f"{siblings}\n")
+    monkeypatch.setattr(hardware, "_PROCESSORS", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 3, 4, 5})
+    assert usable_cores() == 3

@@ -18,7 +18,6 @@ from support.coarse_runtime import Coarse, announce
 
 import rlflow
 from rlflow import zoo
-from rlflow.cli.optimise import _settings
 from rlflow.equivalence.compare import compare
 from rlflow.equivalence.reference import reference_of
 from rlflow.errors import InputError, RLFlowError
@@ -229,25 +228,6 @@ def test_runtimes_and_precisions_name_settings() -> None:
         setting_of("onnxruntime", "bfloat16")
     with pytest.raises(InputError, match="did you mean openvino"):
         setting_of("openvin", "float32")
-
-
-def test_auto_is_one_setting_and_those_beside_it() -> None:
-    assert _settings("deployed", "auto", "float32") == ["deployed", "openvino", "openvino_bfloat16"]
-    assert _settings("deployed", "openvino", "auto") == ["openvino", "openvino_bfloat16"]
-    assert _settings("deployed", "onnxruntime", "auto") == ["deployed"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("as_written", "openvino", "float32"), "is for ONNX Runtime"),
-        (("deployed", "openvino", "float23"), "there is no precision 'float23'"),
-    ],
-)
-def test_the_command_refuses_what_no_setting_is(arguments: tuple[str, str, str], sentence: str) -> None:
-    assert _settings("as_written", "onnxruntime", "float32") == ["as_written"]
-    with pytest.raises(InputError, match=sentence):
-        _settings(*arguments)
 
 
 def test_a_model_is_optimised_for_the_runtime_in_which_it_will_run(setting: str) -> None:

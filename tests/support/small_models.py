@@ -45,6 +45,21 @@ def dense_model(rows: int = 4, width: int = 8, *, scale: float = 1.0, dtype: typ
     )
 
 
+def foldable_model(products: int = 12, width: int = 256) -> ModelProto:
+    """The sum of an input and a product of weights, which ONNX Runtime works out once, unless it is told not to."""
+    rng = np.random.default_rng(0)
+    nodes = [helper.make_node("MatMul", [f"p{n}", f"w{n}"], [f"p{n + 1}"]) for n in range(products)]
+    return build_model(
+        [*nodes, helper.make_node("Add", ["x", f"p{products}"], ["y"])],
+        [("x", FLOAT, [width, width])],
+        [("y", FLOAT, [width, width])],
+        {
+            name: rng.standard_normal((width, width), np.float32) / np.float32(width**0.5)
+            for name in ("p0", *(f"w{n}" for n in range(products)))
+        },
+    )
+
+
 def pair_model(
     operators: tuple[str, str] = ("Relu", "Neg"), names: tuple[str, str] = ("first", "second")
 ) -> ModelProto:

@@ -64,6 +64,9 @@ class Afterwards:
     time_s: float = 20.0
 
 
+_AS_OTHERS = ("--threads", "1", "--default-options")
+
+
 class Command(NamedTuple):
     """A model to be optimised, and the budget."""
 
@@ -97,12 +100,12 @@ def _run_beside(original: Path, delivered: Path, config: Afterwards) -> dict[str
 
 
 def optimise_by_command(model: Path, output: Path, budget_s: float) -> tuple[dict[str, Any], float]:
-    """Optimise a model by the command as it is, on one thread; return its report and the seconds of the process.
+    """Optimise a model by the command, as all studies time models; return its report and the seconds of the process.
 
     Raises `RLFlowError` with the command's words if it fails.
     """
     with scratch_folder() as folder:
-        options = ["-o", str(output.resolve()), "--budget", f"{budget_s:g}s", "--json"]
+        options = ["-o", str(output.resolve()), "--budget", f"{budget_s:g}s", "--json", *_AS_OTHERS]
         command = [sys.executable, "-m", "rlflow", "optimise", str(model.resolve()), *options]
         environment = os.environ | {"XDG_CACHE_HOME": str(folder), "OMP_NUM_THREADS": "1"}
         started = time.perf_counter()

@@ -6,7 +6,6 @@
 
 - `finding` is what a finder returns: what is there, its effect as measured here, advice, and the model without it;
 - `subject` is what a finder is given: the model, what it computes, and the time that it has;
-- `profiled` lists the kernels that run;
 - `finders` lists them by name, and `findings` has a module for each: a new one is a file and a line;
 - `examination` asks one after another, and applies what may be applied.
 

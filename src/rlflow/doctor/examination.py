@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from rlflow.optimise.clock import Deadline
 from rlflow.optimise.gate import GateConfig, judgeable
 from rlflow.optimise.refusal import Refused
 from rlflow.optimise.source import Source
-from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.hardware import fingerprint, usable_cores
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.scratch import scratch_folder
@@ -129,4 +128,4 @@ def _mended(subject: Subject, finding: Finding) -> tuple[Subject, Finding]:
 def _subject(model: ModelProto, folder: Path, config: GateConfig, deadline: Deadline) -> Subject:
     file = write_mapped(model, folder / "model.onnx")
     judgement = judgeable(file, config, deadline.part(_JUDGING))
-    return Subject(model, file, judgement, config, deadline, threads=os.cpu_count() or 1)
+    return Subject(model, file, judgement, config, deadline, threads=usable_cores())

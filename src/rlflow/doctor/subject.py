@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,9 @@ from rlflow.optimise.gate import GateConfig, Judgement, Pace, check_made, judgea
 from rlflow.optimise.report import LatencyChange
 from rlflow.optimise.timing import timed, timed_as_opened
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.onnx_runtime import OpenSession
-from rlflow.runtime.session import open_session, structure_of
+from rlflow.runtime.onnx_runtime import open_with
+from rlflow.runtime.session import structure_of
+from rlflow.runtime.session_options import SessionOptions
 from rlflow.runtime.timing.latency import Opener, opener
 
 _JUDGING = 0.2
@@ -72,13 +73,11 @@ class Subject:
             judgement = judgement if again.unjudgeable else replace(judgement, paces=again.paces)
         return replace(self, model=model, file=file, judgement=judgement)
 
-    def opener(self, *, threads: int = 1, switched_off: Collection[str] = ()) -> Opener:
-        """Return what opens the model as deployed, but for some optimisers of ONNX Runtime."""
-
-        def opened() -> OpenSession:
-            return OpenSession(open_session(self.file, "deployed", threads, switched_off=switched_off))
-
-        return opener(opened, self.inputs)
+    def opener(self, options: SessionOptions | None = None, *, threads: int = 1) -> Opener:
+        """Return what opens the model as deployed with these options, or those that it carries, and so many threads
+        where they do not say how many.
+        """
+        return opener(partial(open_with, options or SessionOptions.of(self.file), self.file, threads), self.inputs)
 
     def compared(self, before: Opener, after: Opener, *, threads: int = 1) -> LatencyChange:
         """Time two ways to open the model beside each other, within the time that is left.

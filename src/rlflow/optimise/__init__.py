@@ -14,6 +14,8 @@ In the order in which a model meets them:
 - `gate` lets nothing pass that computes something else;
 - `timing` lets candidates race, and decides whether one is faster than the original;
 - `runtimes` does both in other settings, and tells the fastest;
+- `session_options` tries other options of ONNX Runtime's sessions on what is delivered, last;
+- `asked` is what the command asks, by which `answers` keeps answers;
 - `refusal` makes whatever happens to a candidate a reason for the next best one, and never the end of the run;
 - `diagnose` finds the wrong step of a result that differs, and `reproducer` writes what shows it;
 - `report` is what the user reads, `report_page` the page that it opens.
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from rlflow.optimise.clock import Shares
     from rlflow.optimise.gate import GateConfig
     from rlflow.optimise.methods import MethodFactory
+    from rlflow.optimise.session_options import FindOptions
     from rlflow.rules.library import Library
     from rlflow.trajectory.record import Trajectory
 
@@ -75,6 +78,7 @@ def optimise(
     on_progress: OnProgress | None = None,
     is_interrupted: Callable[[], bool] | None = None,
     known: Trajectory | None = None,
+    session_options: FindOptions | None = None,
     since_s: float | None = None,
 ) -> Optimised:
     """Return a model with the same interface, and the same outputs within rounding, that runs faster; or the original.
@@ -123,8 +127,14 @@ def optimise(
     `known` are steps that an earlier run had found, `Optimised.result.trajectory`: the search's own result gives way to
     them where they are cheaper.
 
+    `session_options` finds options of ONNX Runtime's sessions that are tried last, on what is delivered, such as
+    the `OptionFinder` of `rlflow.optimise.session_options`, by which the command goes: without one of its optimisers,
+    or without any. Where the model is faster with them by the same decision, and still equal, it carries them in its
+    metadata, for `rlflow.session_options`. By default none are tried.
+
     `gate` says on how many inputs the result is checked, how it is timed, and how sure it must be that it is faster: by
-    default with a probability of 0.9 by prediction and timing (`rlflow.runtime.timing.belief`), or proven.
+    default with a probability of 0.9 by prediction and timing (`rlflow.runtime.timing.belief`), or proven. Its sessions
+    have one thread unless it names more, as in `GateConfig(threads=8)`; the command gives them all cores.
     `on_progress` is called with the fraction done and a line of text.
 
     Subgraphs of If, Loop, Scan and SequenceMap are optimised first, each like a model of its own, with a share of the
@@ -171,5 +181,6 @@ def optimise(
         on_progress=on_progress,
         passes=passes,
         known=known,
+        session_options=session_options,
     )
     return optimise_model(model, request, deadline)

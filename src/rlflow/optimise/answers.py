@@ -1,6 +1,6 @@
 """Answers of `rlflow optimise`, kept by what was asked: the same model, asked for in the same way, is answered at once.
 
-    question = Question.of(Path("model.onnx"), {"method": "iterated", "threads": 1}, files=())
+    question = Question.of(Path("model.onnx"), asked)       what is asked (`asked`)
     answers = Answers(folder)
     answers.keep(question, optimised)
     answers.known(question)                     # the report, and the way to the model that was delivered
@@ -21,13 +21,12 @@ import logging
 import pickle
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -41,11 +40,13 @@ from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES
 from rlflow.onnx_io.saving import save_model
 from rlflow.onnx_io.shared_weights import with_weights_of, without_weights_of
 from rlflow.optimise.api import NOT_FASTER, Optimised
+from rlflow.optimise.asked import Asked
 from rlflow.optimise.pipeline import NOTHING_FOUND
 from rlflow.optimise.report import OptimisationReport
 from rlflow.optimise.runtimes import NO_TIME
 from rlflow.optimise.source import Source
 from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.session_options import DEFAULTS, SessionOptions, write_beside
 from rlflow.trajectory.record import Trajectory
 
 _LOGGER = logging.getLogger(__name__)
@@ -64,16 +65,19 @@ class Question:
     digest: str | None
 
     @classmethod
-    def of(cls, model: Path, options: Mapping[str, Any], files: Iterable[Path], threads: int) -> Question:
-        """Hash a model with its weights, the options, and the other files that were given. Errors as `load_model`."""
+    def of(cls, model: Path, asked: Asked) -> Question:
+        """Hash a model with its weights, and all that is asked, with the files of it. Errors as `load_model`."""
         outside = {place_of(weight).path for weight in load_model(model).graph.initializer if is_outside(weight)}
-        asked = hashlib.sha256(repr((sorted(options.items()), fingerprint(threads).key, _code())).encode())
-        read = [model, *sorted(outside), *_below(files)]
+        given = {field.name: getattr(asked, field.name) for field in fields(asked)}
+        files = {name: value for name, value in given.items() if isinstance(value, Path)}
+        options = given | dict.fromkeys(files, "a file")
+        digest = hashlib.sha256(repr((options, fingerprint(asked.gate.threads).key, _code())).encode())
+        read = [model, *sorted(outside), *_below(files.values())]
         if sum(path.stat().st_size for path in read) > MESSAGE_LIMIT_BYTES:
             return cls(model, None)
         for path in read:
-            asked.update(_digest(path))
-        return cls(model, asked.hexdigest())
+            digest.update(_digest(path))
+        return cls(model, digest.hexdigest())
 
 
 @dataclass(frozen=True)
@@ -147,9 +151,10 @@ class Answers:
         Errors as `save_model`.
         """
         assert question.digest is not None, "it has an answer"
-        source = Source.of(question.model).reading(answer.report.read)
-        if answer.report.written == "original":
+        source, tried = Source.of(question.model).reading(answer.report.read), answer.report.session_options
+        if answer.report.written == "original" and (tried is None or tried.options == DEFAULTS):
             source.save(output)
+            write_beside(output, SessionOptions.of(source.model))
             return True
         try:
             small = onnx.load(str(self.folder / question.digest / "model.onnx"), load_external_data=False)
@@ -161,6 +166,7 @@ class Answers:
             _LOGGER.warning("the kept model is not the one that was delivered: it is optimised anew")
             return False
         save_model(model, output)
+        write_beside(output, SessionOptions.of(model))
         return True
 
     def _drop_the_oldest(self) -> None:
@@ -178,7 +184,8 @@ def _is_final(optimised: Optimised) -> bool:
     """False where the time was over, or someone interrupted, before it was decided; and where a reproducer was written,
     which lies beside that output.
     """
-    if any(row.left_because == NO_TIME for row in optimised.report.settings):
+    tried = (*optimised.report.settings, optimised.report.session_options)
+    if any(each.left_because == NO_TIME for each in tried if each is not None):
         return False
     if optimised.report.refusals or any(inside.refusals for inside in optimised.report.subgraphs):
         return False

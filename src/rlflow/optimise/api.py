@@ -24,7 +24,7 @@ from rlflow.ir.tensor_type import Dimension
 from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import save_model
 from rlflow.onnx_io.external_data import write_mapped
-from rlflow.optimise import DEFAULT_COST_MODEL
+from rlflow.optimise import DEFAULT_COST_MODEL, DEFAULT_SETTING
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.flushing import Flushed, without_subnormals
 from rlflow.optimise.gate import GateConfig, judging
@@ -32,8 +32,9 @@ from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
 from rlflow.optimise.pre_passes import FirstMove
-from rlflow.optimise.report import InSetting, LatencyChange, OptimisationReport
+from rlflow.optimise.report import InSetting, LatencyChange, OptimisationReport, OptionsReport
 from rlflow.optimise.runtimes import Beside, fastest
+from rlflow.optimise.session_options import FindOptions, tuned
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
 from rlflow.optimise.timing import is_faster, is_slower
@@ -47,6 +48,7 @@ from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, said
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting
+from rlflow.runtime.session_options import DEFAULTS, SessionOptions, write_beside
 from rlflow.runtime.timing.apart import time_batch_apart
 from rlflow.schemas.figures import Written
 from rlflow.search.factory import make_search
@@ -59,6 +61,8 @@ _LOGGER = logging.getLogger(__name__)
 
 _BESIDE = 0.25
 """The part of the time in which a result is run in other settings, if that is asked for."""
+_OPTIONS = 0.1
+"""The part of the time in which it is run with session options, if that is asked for; and what is left over."""
 MEASURED = "measured"
 PREDICTED = "predicted"
 PASSES = "passes"
@@ -117,14 +121,16 @@ class Optimised:
 
     def save(self, path: Path | str) -> None:
         """Write `model` to a file, whole or not at all; beyond protobuf's 2 GB its weights go to `<name>.data` beside
-        it. An original that came from one file is copied byte for byte.
+        it. An original that came from one file is copied byte for byte, unless it has session options now. These are
+        written to `<name>.options.json` as well, which is removed where there are none.
 
         `InputError` if the folder does not exist or may not be written.
         """
-        if self.written == "original":
+        if self.model is self.source.model:
             self.source.save(path)
         else:
             save_model(self.model, path)
+        write_beside(path, SessionOptions.of(self.model))
 
 
 @dataclass(frozen=True)
@@ -151,16 +157,30 @@ class Request:
     on_progress: OnProgress | None
     passes: str | None
     known: Trajectory | None
+    session_options: FindOptions | None
 
     def __post_init__(self) -> None:
         if self.setting not in RUNTIMES.names():
             raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(RUNTIMES.names())}")
         for setting in self.beside:
             RUNTIMES.get(setting)
+        if self.session_options is not None and self.setting != DEFAULT_SETTING:
+            raise InputError(f"session_options are for the setting {DEFAULT_SETTING}, not for {self.setting}")
         if isinstance(self.disabled, str):
             raise InputError(f"disabled is the text {self.disabled!r}: give a list of ids or names of rules")
         if isinstance(self.read, str):
             raise InputError(f"read is the text {self.read!r}: give a list of such texts")
+
+
+class _Delivered(NamedTuple):
+    """The model that is delivered, why that one, and in which setting it runs; `session_options` if some were tried."""
+
+    model: ModelProto
+    written: Written
+    reason: str
+    setting: str
+    equivalence: EquivalenceReport
+    session_options: OptionsReport | None = None
 
 
 class _Search(NamedTuple):
@@ -181,6 +201,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     sizes = dimensions | dict(request.gate.dimensions or {})
     context = _context(request, sizes)
     config = replace(request.gate.running_in(request.setting), dimensions=sizes, exceptional=request.strict)
+    whole, deadline = deadline, deadline.part(1.0 - _OPTIONS) if request.session_options else deadline
     with scratch_folder() as folder:
         original = write_mapped(source.model, folder / "original.onnx")
         # Rules and prices are read while another process judges.
@@ -200,7 +221,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
                 shares=request.shares,
                 shortlist=shortlist,
                 reproducer=request.reproducer,
-                on_progress=_overall(request.on_progress, request.budget_s, deadline),
+                on_progress=_overall(request.on_progress, request.budget_s, whole),
                 first_move=None if request.passes is None else FirstMove(request.passes),
                 made_without=None if _ready(factory) else made_without,
                 known=request.known,
@@ -212,10 +233,13 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
             made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, until, argument)
             decision = _decision(made, request, deadline)
             settings = _in_settings(made, flushed, decision[0], request, config, deadline)
+            delivered = _delivered(made, flushed, decision, settings, request)
+            if request.session_options is not None:
+                delivered = _tuned(delivered, made, phases, flushed, request.session_options, whole)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     rewriting = _rewriting(made, search, shortlist, bool(argument))
-    return _optimised(made, flushed, source, search, rewriting, request, decision, settings)
+    return _optimised(made, flushed, source, search, rewriting, request, delivered, settings)
 
 
 def _without_rules(request: Request) -> Request:
@@ -251,6 +275,51 @@ def _search(factory: Any, request: Request, context: CostContext) -> _Search:
     return _Search(make_search(factory, parts, request.options, subject), rules, pricer)
 
 
+def _delivered(
+    made: PipelineResult,
+    flushed: Flushed,
+    decision: tuple[bool, str],
+    settings: tuple[InSetting, ...],
+    request: Request,
+) -> _Delivered:
+    """Return what is delivered by the decision for the first setting or in the fastest of several."""
+    setting, is_better, reason = _in_fastest(settings, *decision) if settings else (request.setting, *decision)
+    if flushed.report is not None and flushed.report.weights:
+        reason = f"{flushed.report.reason}; {reason}"
+    if not is_better:
+        return _unchanged(made, flushed, reason, setting)
+    return _Delivered(made.candidate, "optimised", reason, setting, made.equivalence)
+
+
+def _unchanged(made: PipelineResult, flushed: Flushed, reason: str, setting: str) -> _Delivered:
+    """The original, or that without subnormal weights, as what is delivered."""
+    written: Written = "original" if flushed.equivalence is None else "flushed"
+    return _Delivered(flushed.model, written, reason, setting, flushed.equivalence or made.equivalence)
+
+
+def _tuned(
+    delivered: _Delivered, made: PipelineResult, phases: Phases, flushed: Flushed, find: FindOptions, deadline: Deadline
+) -> _Delivered:
+    """Return what is delivered, or the original, with the session options with which it runs fastest, if it is for
+    ONNX Runtime.
+    """
+    judgement = flushed.judging.result()
+    if judgement.reference is None or delivered.setting != phases.setting:
+        return delivered
+    choices = [delivered]
+    if delivered.written == "optimised":
+        reason = f"as the rewritten model without ({delivered.reason})"
+        choices.append(_unchanged(made, flushed, reason, delivered.setting))
+    found = tuned(phases, [each.model for each in choices], flushed.file, judgement, find, deadline)
+    chosen, options = choices[found.place], found.report
+    if options.options == DEFAULTS:
+        return delivered._replace(session_options=options)
+    reason = f"{options.reason}{'; ' if chosen is delivered else ' '}{chosen.reason}"
+    return chosen._replace(
+        model=found.model, reason=reason, equivalence=found.equivalence or chosen.equivalence, session_options=options
+    )
+
+
 def _optimised(
     made: PipelineResult,
     flushed: Flushed,
@@ -258,30 +327,23 @@ def _optimised(
     search: _Search,
     rewriting: Rewriting,
     request: Request,
-    decision: tuple[bool, str],
+    delivered: _Delivered,
     settings: tuple[InSetting, ...],
 ) -> Optimised:
-    """Report on the model that is delivered, by the decision for the first setting or in the fastest of several."""
-    setting, is_better, reason = _in_fastest(settings, *decision) if settings else (request.setting, *decision)
-    equivalence, best = made.equivalence, made.candidate
-    written: Written = "optimised"
-    if flushed.report is not None and flushed.report.weights:
-        reason = f"{flushed.report.reason}; {reason}"
-    if not is_better:
-        best, written = flushed.model, "original" if flushed.equivalence is None else "flushed"
-        equivalence = flushed.equivalence or equivalence
+    """Report on the model that is delivered."""
     report = OptimisationReport(
         input=source.name,
         output=None,
         method=search.method.name,
-        written=written,
-        reason=reason,
+        written=delivered.written,
+        reason=delivered.reason,
         latency=made.latency,
-        equivalence=equivalence,
+        equivalence=delivered.equivalence,
         hardware=fingerprint(request.gate.threads).key,
         budget_s=request.budget_s,
-        setting=setting,
+        setting=delivered.setting,
         settings=settings,
+        session_options=delivered.session_options,
         threads=request.gate.threads,
         seed=request.gate.seed,
         draws_asked=request.gate.draws,
@@ -289,8 +351,17 @@ def _optimised(
         read=source.read,
         **_figures(made, search.cost_model, search.method.rewriter.rules),
     )
-    result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
-    return Optimised(best, result, report.written, reason, equivalence, made.latency, report, source, rewriting)
+    return Optimised(
+        model=delivered.model,
+        result=replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory),
+        written=report.written,
+        reason=report.reason,
+        equivalence=report.equivalence,
+        latency=made.latency,
+        report=report,
+        source=source,
+        rewriting=rewriting,
+    )
 
 
 def _rewriting(made: PipelineResult, search: _Search, shortlist: Shortlist | None, is_as_given: bool) -> Rewriting:

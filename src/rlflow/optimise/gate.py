@@ -214,8 +214,8 @@ def check(
 
 def check_made(
     original: Path, made: Path, config: GateConfig, longest_s: float, reference: Reference, folder: Path | None
-) -> None:
-    """Raise `Refused` for a model that others have made and that differs; it runs in another process.
+) -> EquivalenceReport:
+    """Return the report of a model that others have made; raise `Refused` if it differs. It runs in another process.
 
     Both models and an input that shows the difference are written to `folder`, if one is given. If it takes longer than
     `longest_s` seconds, it is refused as well.
@@ -224,12 +224,13 @@ def check_made(
         tried = _tried(original, made, config, longest_s, reference)
     except ProcessTimeout as timeout:
         raise Refused(Refusal("the check of passes", f"could not be checked in time ({timeout})")) from None
-    if not tried.report.equivalent:
-        cause = explain_made(original, made, tried, reference, folder)
-        reason = f"{tried.problem}{cause.summary and '; '}{cause.summary}"
-        raise Refused(
-            Refusal("the check of passes", reason, tried.differs, fusions=cause.fusions, reproducer=cause.reproducer)
-        )
+    if tried.report.equivalent:
+        return tried.report
+    cause = explain_made(original, made, tried, reference, folder)
+    reason = f"{tried.problem}{cause.summary and '; '}{cause.summary}"
+    raise Refused(
+        Refusal("the check of passes", reason, tried.differs, fusions=cause.fusions, reproducer=cause.reproducer)
+    )
 
 
 def _nothing_known(structure: ModelProto, config: GateConfig) -> EquivalenceReport:

@@ -151,9 +151,15 @@ class Phases:
     def _check_moved(self, moved: Moved, original: Path, judgement: Judgement, deadline: Deadline) -> None:
         self._begun("checking what passes made")
         made = write_mapped(moved.model, original.with_name("passes.onnx"), like=original)
+        self.check_made(original, made, judgement, deadline, self.reproducer)
+
+    def check_made(
+        self, original: Path, made: Path, judgement: Judgement, deadline: Deadline, folder: Path | None = None
+    ) -> EquivalenceReport:
+        """Do what `gate.check_made` does, on the inputs that the original was judged by."""
         assert judgement.reference is not None  # it could be judged
         longest_s = _longest_check_s(judgement, deadline)
-        gate.check_made(original, made, self.gate, longest_s, judgement.reference, self.reproducer)
+        return gate.check_made(original, made, self.gate, longest_s, judgement.reference, folder)
 
     def search(
         self, graph: Graph, judgement: Judgement, deadline: Deadline, is_raced: bool = False
@@ -210,8 +216,13 @@ class Phases:
         """True if whole models can race in half of what will be left after the check; else their parts are measured."""
         if self.gate.racers < 2 or self.shortlist is None or deadline.is_over:
             return False
+        return self.racers_in(self.gate.racers, judgement, deadline) == self.gate.racers
+
+    def racers_in(self, most: int, judgement: Judgement, deadline: Deadline) -> int:
+        """Return how many of so many can race in half of what will be left after the check; one needs no race."""
         after_check_s = deadline.left_s - _CHECK_OVER_JUDGING * judgement.wall_s
-        return self._race_s(judgement, runs=1) <= _MOST_FOR_TIMING * after_check_s
+        most_s = _MOST_FOR_TIMING * after_check_s
+        return next((n for n in range(most, 1, -1) if self._race_s(judgement, 1, n) <= most_s), min(most, 1))
 
     def race(
         self,
@@ -227,7 +238,12 @@ class Phases:
         """
         until = deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
         runs = next(
-            (n for n in range(self.gate.runs_per_round, 1, -1) if self._race_s(judgement, n) <= until.left_s / 2), 1
+            (
+                runs
+                for runs in range(self.gate.runs_per_round, 1, -1)
+                if self._race_s(judgement, runs, self.gate.racers) <= until.left_s / 2
+            ),
+            1,
         )
         if until.is_over:
             return None
@@ -295,7 +311,7 @@ class Phases:
         before_check = deadline.before(checks * _CHECK_OVER_JUDGING * judgement.wall_s)
         timing_s = self._deciding_rounds * self._round_s(judgement, self.gate.runs_per_round)
         if self.may_race(judgement, deadline):
-            timing_s += self._race_s(judgement, self.gate.runs_per_round)
+            timing_s += self._race_s(judgement, self.gate.runs_per_round, self.gate.racers)
         return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
 
     def _measuring_s(self, graph: Graph, judgement: Judgement) -> float:
@@ -311,17 +327,17 @@ class Phases:
 
     def _round_s(self, judgement: Judgement, runs: int) -> float:
         """Foresee the seconds of a round of timing."""
-        return _SESSIONS_IN_ROUND * self._session_s(judgement, runs)
+        return _SESSIONS_IN_ROUND * self.session_s(judgement, runs)
 
-    def _race_s(self, judgement: Judgement, runs: int) -> float:
-        """Foresee the seconds of a race of as many as may take part, of which the slower half falls out each time."""
-        sessions, left = 0, self.gate.racers
+    def _race_s(self, judgement: Judgement, runs: int, racers: int) -> float:
+        """Foresee the seconds of a race of so many, of which the slower half falls out each time."""
+        sessions, left = 0, racers
         while left > 1:
             sessions += _SESSIONS_IN_ROUND // 2 * (1 + left)
             left = math.ceil(left / 2)
-        return sessions * self._session_s(judgement, runs)
+        return sessions * self.session_s(judgement, runs)
 
-    def _session_s(self, judgement: Judgement, runs: int) -> float:
+    def session_s(self, judgement: Judgement, runs: int = 1) -> float:
         """Foresee the seconds of a session that is opened, run once, and then timed."""
         pace = judgement.paces.get(self.setting, Pace())
         return pace.opening_s + max((1 + runs) * pace.running_s, _LEAST_SESSION_S)

@@ -18,6 +18,7 @@ from rlflow.method import Effort
 from rlflow.optimise.refusal import Refusal
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.runtimes import RUNTIMES
+from rlflow.runtime.session_options import DEFAULTS, SessionOptions
 from rlflow.runtime.timing.verdict import Verdict
 from rlflow.schemas.figures import Written
 from rlflow.schemas.reports import OptimiseReport
@@ -277,6 +278,38 @@ class SubnormalReport:
         }
 
 
+@dataclass(frozen=True)
+class OptionsReport:
+    """The session options that the delivered model carries, which are not ONNX Runtime's defaults, and its latency
+    without and with them; or why it carries none.
+    """
+
+    options: SessionOptions = DEFAULTS
+    latency: LatencyChange | None = None
+    left_because: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The gain, as a clause."""
+        ratio = "" if self.latency is None else f"{self.latency.verdict.ratio:.3f} times as fast "
+        return f"{ratio}with session options"
+
+    def summary(self, output: str) -> str:
+        """Say what they gain, and how to open the model with them."""
+        change = "" if self.latency is None else f", {change_words(self.latency)}"
+        lines = "\n".join(f"  {line}" for line in self.options.lines(output))
+        beside = ", on the wall clock beside what else ran here" if self.options.intra_op_num_threads else ""
+        return f"Session options: {self.options}{change}{beside}. The model's metadata has them; in Python:\n{lines}"
+
+    def to_json(self, output: str) -> dict[str, Any]:
+        return {
+            "options": self.options.to_json(),
+            "python": [] if self.options == DEFAULTS else list(self.options.lines(output)),
+            "latency": None if self.latency is None else latency_json(self.latency),
+            "left_because": self.left_because,
+        }
+
+
 def _count(items: Sequence[Any], noun: str) -> str:
     return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
@@ -301,8 +334,9 @@ class OptimisationReport:
     about other candidates, which computed something else or could not be run. If there were subnormal weights, as
     `subnormals` tells, the model without them is the one "before", but for equality. `read` is what the caller reads
     of the original's outputs, whose whole the model "before" computes, and no other; empty: all of them.
-    `settings` compare several, if that was asked for; what is written is for the fastest, `setting`. An answer that was
-    kept has the time of the run that found it, `kept_at`.
+    `settings` compare several, if that was asked for; what is written is for the fastest, `setting`. `session_options`
+    are those that were looked for after all else, if that was asked for: `latency` is that without them. An answer that
+    was kept has the time of the run that found it, `kept_at`.
     """
 
     input: str
@@ -343,6 +377,7 @@ class OptimisationReport:
     subnormals: SubnormalReport | None = None
     read: tuple[str, ...] = ()
     settings: tuple[InSetting, ...] = ()
+    session_options: OptionsReport | None = None
     kept_at: str | None = None
 
     @property
@@ -368,6 +403,8 @@ class OptimisationReport:
         document["assumptions"] = {name: list(rules) for name, rules in self.assumptions.items()}
         document["read"] = list(self.read)
         document["settings"] = [row.to_json() for row in self.settings]
+        options = self.session_options
+        document["session_options"] = None if options is None else options.to_json(self._path)
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
         document["refusals"] = [refusal.to_json() for refusal in self.refusals]
         document["subnormals"] = None if self.subnormals is None else self.subnormals.to_json()
@@ -384,6 +421,7 @@ class OptimisationReport:
             *self._outputs(),
             *(self._conditions() if self.written == "optimised" else ()),
             *self._latencies(),
+            *self._options(),
             *self._findings(),
             *_subgraphs_words(self.subgraphs, self.rule_names),
         ]
@@ -399,12 +437,21 @@ class OptimisationReport:
 
     def _latencies(self) -> Iterator[str]:
         """A sentence on each setting in which both models were timed."""
-        threads = "" if self.threads == 1 else f", {self.threads} threads"
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         for setting, change in self.latency.items():
-            yield f"Latency {_setting_words(setting)}{threads}: {change_words(change)}."
+            yield f"Latency {_setting_words(setting)}, {threads}: {change_words(change)}."
         if self.settings:
             rows = "\n".join(f"  {row.summary}" for row in self.settings)
             yield f"Fastest {_setting_words(self.setting)}, of these (errors against the original as written):\n{rows}"
+
+    @property
+    def _path(self) -> str:
+        """The file of the model in a line of Python."""
+        return self.output or "model.onnx"
+
+    def _options(self) -> Iterator[str]:
+        if self.session_options is not None and self.session_options.options != DEFAULTS:
+            yield self.session_options.summary(self._path)
 
     def _warnings(self) -> Iterator[str]:
         """Sentences on what nobody may overlook: candidates that were wrong, and an original that is."""

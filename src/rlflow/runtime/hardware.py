@@ -18,7 +18,8 @@ from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 _PROCESSOR_FIELDS = ("model name", "cpu family", "model", "stepping", "cache size")
 _KEY_DIGITS = 12
 _TRADEMARKS = re.compile(r"\((R|TM)\)|Processor|CPU|@.*GHz")
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_PROCESSORS = Path("/sys/devices/system/cpu")
+_CACHES = _PROCESSORS / "cpu0/cache"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,17 @@ def fingerprint(threads: int) -> HardwareFingerprint:
         runtime_version=ort.__version__,
         pricing_protocol=PROTOCOL_VERSION,
     )
+
+
+def usable_cores() -> int:
+    """Return the number of cores on which this process may run, of threads that ONNX Runtime has by default.
+
+    Logical processors that share a core count once, where the system says which do.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    siblings = {each: _PROCESSORS / f"cpu{each}/topology/thread_siblings_list" for each in os.sched_getaffinity(0)}
+    return len({_read(path) or str(each) for each, path in siblings.items()})
 
 
 def processor_name() -> str:

@@ -1,4 +1,7 @@
-"""ONNX Runtime as one of the runtimes: a session in each of its two settings."""
+"""ONNX Runtime as one of the runtimes: a session in each of its two settings.
+
+As deployed, a model runs with the session options that it carries.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from onnx import ModelProto
 
 from rlflow.runtime.runtimes import Precision
 from rlflow.runtime.session import Setting, open_session, run
+from rlflow.runtime.session_options import DEFAULTS, SessionOptions
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,21 @@ class OpenSession:
         return lambda: self.session.run(None, fed)
 
 
+def open_with(options: SessionOptions, model: ModelProto | Path, threads: int) -> OpenSession:
+    """Open a model as deployed, with options, and as many threads where these do not say how many. Raises as
+    `open_session`.
+    """
+    is_optimised = options.graph_optimization_level == DEFAULTS.graph_optimization_level
+    return OpenSession(
+        open_session(
+            model,
+            "deployed" if is_optimised else "as_written",
+            options.intra_op_num_threads or threads,
+            switched_off=options.disabled_optimizers,
+        )
+    )
+
+
 @dataclass(frozen=True)
 class OnnxRuntime:
     """A `Runtime`: sessions in a setting."""
@@ -40,7 +59,9 @@ class OnnxRuntime:
     precision: Precision = "float32"
 
     def open(self, model: ModelProto | Path, threads: int) -> OpenSession:
-        return OpenSession(open_session(model, self.setting, threads))
+        if self.setting == "as_written":
+            return OpenSession(open_session(model, self.setting, threads))
+        return open_with(SessionOptions.of(model), model, threads)
 
 
 AS_WRITTEN = OnnxRuntime("as_written", "as written")

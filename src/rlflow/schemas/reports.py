@@ -291,6 +291,19 @@ class InSetting(Document):
     """Why they do not run; empty where they do."""
 
 
+class SessionOptions(Document):
+    """Options of ONNX Runtime's sessions that the delivered model carries in its metadata, or why it has none."""
+
+    options: dict[str, int | str | list[str]]
+    """By ONNX Runtime's names, those that are not the defaults; `disabled_optimizers` is an argument of a session."""
+    python: list[Text]
+    """Lines that open the model with them; none where it has no options."""
+    latency: Change | None
+    """From the model without options to that with them; null where it has none."""
+    left_because: str
+    """Why it has none; empty where it has some."""
+
+
 class OptimiseReport(Document):
     """The report of one optimisation; where the original was written, `..._after` figures belong to the candidate
     that was turned down.
@@ -353,6 +366,8 @@ class OptimiseReport(Document):
     """The parts of the original's outputs that the caller reads, which are the outputs; empty: all of them, whole."""
     settings: list[InSetting]
     """Settings that were compared, if that was asked for; `setting` is the fastest, and what is written is for it."""
+    session_options: SessionOptions | None
+    """Null where none were looked for; `latency` and all other figures are those without them."""
     pinned: dict[str, list[int | str | None]]
     """By input, the shape that it declares where the original leaves sizes open; empty where they stay open."""
     rule_names: dict[str, Text]

@@ -7,7 +7,7 @@ from support.examined import subject_of
 from support.small_models import build_model, dense_model
 
 from rlflow.doctor.findings.half_precision import half_precision
-from rlflow.doctor.profiled import kernel_runs
+from rlflow.runtime.kernel_runs import kernel_runs
 
 
 def functions():
@@ -24,7 +24,7 @@ def test_float32_is_not_looked_at(tmp_path):
 def test_conversions_are_counted_and_their_share_is_told(tmp_path):
     """How many there are is up to the processor; without one there is nothing to say."""
     subject = subject_of(functions(), tmp_path)
-    conversions = sum(each.operator == "Cast" for each in kernel_runs(subject))
+    conversions = sum(each.operator == "Cast" for each in kernel_runs(subject.file, subject.inputs))
     found = list(half_precision(subject))
     if not conversions:
         pytest.skip("this processor has kernels of float16 for all of them")

@@ -17,6 +17,6 @@ def test_the_ratios_are_told_and_advice_follows_the_clock(tmp_path):
     assert "intra_op_num_threads = 1" in finding.advice or not finding.advice
 
 
-def test_one_processor_leaves_no_choice(tmp_path):
-    with pytest.raises(NotLookedFor, match="one processor"):
+def test_one_core_leaves_no_choice(tmp_path):
+    with pytest.raises(NotLookedFor, match="one core"):
         list(threads(replace(subject_of(dense_model(), tmp_path), threads=1)))

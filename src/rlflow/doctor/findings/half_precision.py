@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlflow.doctor.finding import Finding
-from rlflow.doctor.profiled import kernel_runs
 from rlflow.doctor.subject import Subject
 from rlflow.equivalence.tolerance import coarsest_epsilon
 from rlflow.ops import registry
+from rlflow.runtime.kernel_runs import kernel_runs
 
 _HALF = 2.0**-10
 """The epsilon of float16; that of bfloat16 is larger."""
@@ -21,7 +21,7 @@ def half_precision(subject: Subject) -> Iterator[Finding]:
     """Find the share of the kernels' time that goes into conversions."""
     if coarsest_epsilon(subject.model) < _HALF:
         return
-    runs = kernel_runs(subject, runs=_RUNS)
+    runs = kernel_runs(subject.file, subject.inputs, runs=_RUNS)
     total, converting = sum(each.us for each in runs), [each for each in runs if each.operator in _CONVERTING]
     share = sum(each.us for each in converting) / max(total, 1)
     if share >= _LEAST_SHARE:
