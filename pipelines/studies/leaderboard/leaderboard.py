@@ -66,9 +66,11 @@ def entered(cell: Cell) -> str:
     rules, prices = library.load(), COST_MODELS.get(cell.cost)(CostContext())
     method = METHODS.get(cell.method)(rules, Rewriter(rules.rules), prices, **cell.options)
     result = method.optimise(graph_of(cell.model), Budget(rewrites=cell.rewrites))
+    # A graph that is cheaper by less than prices are sure of is a milestone, and not what the search returns.
+    reached = [one for one in result.milestones if one.runtime_ms >= result.best_ms]
     course = tuple(
         Point(one.rewrites, one.wall_time_s, 100.0 * (result.start_ms - one.runtime_ms) / result.start_ms)
-        for one in result.milestones
+        for one in reached
     )
     return Entry(
         model=cell.model,
