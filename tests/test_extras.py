@@ -18,8 +18,9 @@ from rlflow.errors import InputError
 from rlflow.extras import EXTRAS, MissingExtraError, needs, require
 
 ROOT = Path(__file__).parents[1]
-BROUGHT_ALONG = {"ml_dtypes": "onnx"}
-"""Modules that are imported from a package which one of our dependencies cannot do without."""
+BROUGHT_ALONG = {"ml_dtypes": "onnx", "olive": "olive-ai"}
+"""Modules that a package of another name brings: one that our dependencies cannot do without, or one that may not be
+installed."""
 
 
 def declared() -> dict[str, set[str]]:

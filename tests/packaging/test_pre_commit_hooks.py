@@ -1,13 +1,13 @@
 """The hooks do their work in pre-commit itself, in a repository of models."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from support.checkouts import checkout_of, package_files
 from support.onnx_models import save
 from support.repository import REPOSITORY
 
@@ -76,14 +76,7 @@ def test_models_are_checked_then_optimised_and_then_nothing_is_left_to_do(models
 @pytest.mark.slow
 def test_pre_commit_installs_rlflow_by_itself(models: Path, tmp_path: Path) -> None:
     """Wants the package index that pip is configured with: an environment is made of what the checkout holds."""
-    source = tmp_path / "rlflow"
-    tracked = git(REPOSITORY, "ls-files", "-z", "src", "pyproject.toml", "README.md", "LICENSE", HOOKS.name)
-    for name in filter(None, tracked.split("\0")):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(REPOSITORY / name, source / name)
-    git(source, "init", "--quiet")
-    git(source, "add", ".")
-    git(source, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "--quiet", "-m", "all")
+    source = checkout_of(REPOSITORY, [*package_files(REPOSITORY), HOOKS.name], tmp_path / "rlflow")
     config = {
         "repos": [
             {

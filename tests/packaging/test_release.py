@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import tomllib
 from hashlib import sha256
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.checkouts import checkout_of, package_files
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -45,11 +45,7 @@ def test_forms_of_issues_are_as_github_reads_them(path: Path) -> None:
 @pytest.mark.slow
 def test_a_release_is_made_by_one_command(tmp_path: Path) -> None:
     """Wants the package index that pip is configured with. The list names what the package asks for, and versions."""
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, tracked.split("\0")):
-        if name.startswith(("src/", "Makefile", "pyproject", "README", "LICENSE")) and (ROOT / name).exists():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tmp_path / name)
+    checkout_of(ROOT, [*package_files(ROOT), "Makefile"], tmp_path)
     subprocess.run(["make", "release"], cwd=tmp_path, check=True)
     made = {path.name: path for path in (tmp_path / "dist").iterdir()}
     name = f"rlflow-{PROJECT['version']}"
