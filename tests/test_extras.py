@@ -73,7 +73,7 @@ def test_every_module_of_an_extra_is_brought_by_it(extra: str) -> None:
 def test_all_extras_are_what_all_brings_but_a_compiler_of_one_version_and_a_baseline() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     (everything,) = (Requirement(line) for line in project["all"])
-    others = {"frameworks", "openvino", "xla", "xla-onnx"}
+    others = {"frameworks", "olive", "openvino", "xla", "xla-onnx"}
     assert (everything.name, everything.extras) == ("rlflow", set(EXTRAS) - others)
     assert "rlflow[all]" in project["dev"]
 

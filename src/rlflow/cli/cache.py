@@ -1,4 +1,4 @@
-"""Where commands keep what they have found out on this machine: RLFlow's part of the user's cache folder."""
+"""The place where commands keep what they have found out on this machine: in the user's cache folder."""
 
 from __future__ import annotations
 

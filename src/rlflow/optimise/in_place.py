@@ -89,7 +89,7 @@ def improvement(
 
 
 def _kept_model(question: Question, answer: Answer, answers: Answers) -> ModelProto | None:
-    """The model of an answer; None if it is not what it was any more."""
+    """Return the model of an answer; None if it is not what it was any more."""
     with scratch_folder() as folder:
         file = folder / "kept.onnx"
         return load_model(file) if answers.write(question, answer, file) else None
