@@ -17,7 +17,7 @@ from rlflow.optimise.asked import Asked
 from rlflow.optimise.in_place import OUTSIDE, PINNED, STAMPED, Improvement, improvement
 from rlflow.optimise.pipeline import NOTHING_FOUND
 
-GREEDY = Asked(method="greedy")
+GREEDY = Asked(method="greedy", threads=1, default_options=True)
 
 
 @pytest.fixture
@@ -43,6 +43,7 @@ def test_a_faster_model_takes_the_place_once(tmp_path: Path, answers: Answers) -
     assert looked_for(path, Answers(tmp_path / "no answers")) == Improvement(path, STAMPED)
 
 
+@pytest.mark.slow
 def test_what_was_found_before_is_not_searched_again(
     tmp_path: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_model_for_which_there_is_no_faster_one_is_not_touched(tmp_path: Path,
     assert path.stat().st_mtime == 0
 
 
+@pytest.mark.slow
 def test_a_link_leads_to_the_file_that_is_replaced(tmp_path: Path, answers: Answers) -> None:
     path, link = save(tmp_path / "model.onnx", "tiny_chain"), tmp_path / "link.onnx"
     link.symlink_to(path.name)
@@ -88,6 +90,7 @@ def test_weights_in_other_files_stay_there(tmp_path: Path, answers: Answers) -> 
     assert looked_for(path, answers) == Improvement(path, OUTSIDE)
 
 
+@pytest.mark.slow
 def test_inputs_stay_as_open_as_they_are(tmp_path: Path, answers: Answers) -> None:
     """The same model is rewritten to one that accepts these sizes alone, where that is asked for by its own command."""
     path = tmp_path / "model.onnx"

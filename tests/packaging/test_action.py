@@ -20,7 +20,7 @@ from support.repository import REPOSITORY
 
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text())
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"]}
-FAST = "--method greedy --budget 20s"
+FAST = "--method greedy --threads 1 --budget 20s"
 GH = """#!/usr/bin/env bash
 set -eu
 test "$GH_TOKEN" = secret

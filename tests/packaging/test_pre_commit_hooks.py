@@ -12,7 +12,7 @@ from support.onnx_models import save
 from support.repository import REPOSITORY
 
 HOOKS = REPOSITORY / ".pre-commit-hooks.yaml"
-FAST = ["--method", "greedy", "--budget", "20s"]
+FAST = ["--method", "greedy", "--threads", "1", "--budget", "20s"]
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io.saving import check_writable
 from rlflow.optimise import DEFAULT_BUDGET_S, DEFAULT_METHOD
 from rlflow.optimise.asked import Asked
-from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.in_place import improvement
 from rlflow.optimise.report import OptimisationReport, change_words
 from rlflow.runtime.hardware import fingerprint
@@ -57,7 +56,7 @@ def optimise_all(
             "whose faster form would accept no other sizes is left as it is."
         ),
     ] = None,
-    threads: option.Threads = GateConfig.threads,
+    threads: option.Threads = None,
     prove: option.Prove = False,
     markdown: Annotated[
         Path | None, typer.Option(help="Write a table of all models as well, in Markdown, as a comment shows it.")
@@ -83,6 +82,7 @@ def optimise_all(
         shape=dict(map(parse_shape, shape or ())),
         threads=threads,
         prove=prove,
+        default_options=True,  # this machine's would not be those of all who use the file
     )
     if markdown is not None:
         check_writable(markdown)
@@ -93,7 +93,7 @@ def optimise_all(
     typer.echo(_title(rows, check))
     if markdown is not None:
         with written_whole(markdown) as draft:
-            draft.write_text("\n".join(_table(rows, check, threads)) + "\n")
+            draft.write_text("\n".join(_table(rows, check, asked.gate.threads)) + "\n")
     if any(row.is_failure for row in rows):
         raise typer.Exit(InputError.exit_code)
     if any(row.replacement for row in rows):
