@@ -21,12 +21,19 @@ def test_the_citation_is_of_this_version() -> None:
     assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
 
 
-def test_the_supported_versions_of_python_are_those_of_the_package() -> None:
+def test_the_supported_versions_are_those_of_the_package() -> None:
     page = (ROOT / "docs/releases.md").read_text()
-    (oldest, newest) = re.findall(r"^\| Python \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)[0]
+    told = {
+        name: (old, new)
+        for name, old, new in re.findall(r"^\| ([\w ]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
+    }
     declared = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if re.search(r"Python :: 3\.", c)]
-    assert (declared[0], declared[-1]) == (oldest, newest)
-    assert PROJECT["requires-python"] == f">={oldest}"
+    assert told.pop("Python") == (declared[0], declared[-1])
+    assert PROJECT["requires-python"] == f">={declared[0]}"
+    bounds = dict(re.findall(r"^([\w-]+)>=([\d.]+)", "\n".join(PROJECT["dependencies"]), re.MULTILINE))
+    assert {name.lower().replace(" ", ""): old for name, (old, _) in told.items()} == {
+        name: bounds[name] for name in ("onnx", "onnxruntime")
+    }
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.stem)
