@@ -66,8 +66,8 @@ def optimise_all(
 
     A file is replaced whole where the faster model would be delivered by `rlflow optimise`, and left to the byte
     otherwise. What is written bears a mark in its metadata: until somebody changes it, it is left as it is, so that a
-    second run changes nothing. Answers are kept as by `rlflow optimise`. Models whose weights lie in other files are
-    left as they are.
+    second run changes nothing. Answers are kept as by `rlflow optimise`. Session options, which would be those of this
+    machine, are not looked for, and models whose weights lie in other files are left as they are.
 
     Exit code 0 if all models stay as they are, 1 if one was replaced or, with --check, would be, 2 if one cannot be
     used or written, of which the others take no harm, and 130 after Ctrl-C, which leaves the model as it is.
@@ -152,6 +152,7 @@ def _figures(report: OptimisationReport | None) -> tuple[str, str, str, str]:
     if report is None:
         return "", "", "", ""
     nodes = f"{report.nodes_before} → {report.nodes_after}"
-    for change in report.latency.values():
-        return f"{change.before_ms:.3f}", f"{change.after_ms:.3f}", f"{change.verdict.ratio:.3f}", nodes
-    return "", "", "", nodes
+    change = next(iter(report.latency.values()), None)
+    if change is None:
+        return "", "", "", nodes
+    return f"{change.before_ms:.3f}", f"{change.after_ms:.3f}", f"{change.verdict.ratio:.3f}", nodes
