@@ -18,8 +18,9 @@ from rlflow.errors import InputError
 from rlflow.extras import EXTRAS, MissingExtraError, needs, require
 
 ROOT = Path(__file__).parents[1]
-BROUGHT_ALONG = {"ml_dtypes": "onnx"}
-"""Modules that are imported from a package which one of our dependencies cannot do without."""
+BROUGHT_ALONG = {"ml_dtypes": "onnx", "olive": "olive-ai"}
+"""Modules that a package of another name brings: one that our dependencies cannot do without, or one that may not be
+installed."""
 
 
 def declared() -> dict[str, set[str]]:
@@ -72,7 +73,7 @@ def test_every_module_of_an_extra_is_brought_by_it(extra: str) -> None:
 def test_all_extras_are_what_all_brings_but_a_compiler_of_one_version_and_a_baseline() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     (everything,) = (Requirement(line) for line in project["all"])
-    others = {"frameworks", "openvino", "xla", "xla-onnx"}
+    others = {"frameworks", "olive", "openvino", "xla", "xla-onnx"}
     assert (everything.name, everything.extras) == ("rlflow", set(EXTRAS) - others)
     assert "rlflow[all]" in project["dev"]
 

@@ -22,6 +22,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock", "jinja2", "sqlalchemy", "yaml"),
     "plots": ("matplotlib",),
     "frameworks": ("onnx2torch",),
+    "olive": ("olive",),
     "openvino": ("openvino",),
     "xla": ("jax", "jaxlib"),
     "xla-onnx": ("torch_mlir",),

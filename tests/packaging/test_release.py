@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import tomllib
 from hashlib import sha256
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.checkouts import checkout_of, package_files
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -21,12 +21,19 @@ def test_the_citation_is_of_this_version() -> None:
     assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
 
 
-def test_the_supported_versions_of_python_are_those_of_the_package() -> None:
+def test_the_supported_versions_are_those_of_the_package() -> None:
     page = (ROOT / "docs/releases.md").read_text()
-    (oldest, newest) = re.findall(r"^\| Python \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)[0]
+    told = {
+        name: (old, new)
+        for name, old, new in re.findall(r"^\| ([\w ]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
+    }
     declared = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if re.search(r"Python :: 3\.", c)]
-    assert (declared[0], declared[-1]) == (oldest, newest)
-    assert PROJECT["requires-python"] == f">={oldest}"
+    assert told.pop("Python") == (declared[0], declared[-1])
+    assert PROJECT["requires-python"] == f">={declared[0]}"
+    bounds = dict(re.findall(r"^([\w-]+)>=([\d.]+)", "\n".join(PROJECT["dependencies"]), re.MULTILINE))
+    assert {name.lower().replace(" ", ""): old for name, (old, _) in told.items()} == {
+        name: bounds[name] for name in ("onnx", "onnxruntime")
+    }
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.stem)
@@ -45,11 +52,7 @@ def test_forms_of_issues_are_as_github_reads_them(path: Path) -> None:
 @pytest.mark.slow
 def test_a_release_is_made_by_one_command(tmp_path: Path) -> None:
     """Wants the package index that pip is configured with. The list names what the package asks for, and versions."""
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, tracked.split("\0")):
-        if name.startswith(("src/", "Makefile", "pyproject", "README", "LICENSE")) and (ROOT / name).exists():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tmp_path / name)
+    checkout_of(ROOT, [*package_files(ROOT), "Makefile"], tmp_path)
     subprocess.run(["make", "release"], cwd=tmp_path, check=True)
     made = {path.name: path for path in (tmp_path / "dist").iterdir()}
     name = f"rlflow-{PROJECT['version']}"

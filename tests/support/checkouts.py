@@ -22,6 +22,13 @@ def checkout_of(repository: Path, paths: Iterable[str], folder: Path) -> Path:
     return folder
 
 
+def package_files(repository: Path) -> list[str]:
+    """The files of which the package is built, those that git knows and that are here."""
+    asked = ["src", "pyproject.toml", "README.md", "LICENSE"]
+    said = subprocess.run(["git", "ls-files", "-z", *asked], cwd=repository, capture_output=True, text=True, check=True)
+    return [name for name in said.stdout.split("\0") if name and (repository / name).exists()]
+
+
 def publishable(repository: Path, folder: Path) -> tuple[Path, ...]:
     """The files of the last commit, written to a new folder, and the working tree; that alone outside of git."""
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=repository, capture_output=True)

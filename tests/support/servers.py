@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -61,11 +61,19 @@ def artifact_server(folder: Path) -> Iterator[str]:
     The folder has a migrated database, `mlflow.db`, which the server's processes would make all at once.
     """
     port = free_port()
-    command = [sys.executable, "-m", "mlflow", "server", "--artifacts-only", "--workers", "1", "--port", str(port)]
-    server = subprocess.Popen([*command, "--artifacts-destination", (folder / "files").as_uri()], cwd=folder)
+    options = ("--artifacts-only", f"--port={port}", f"--artifacts-destination={(folder / 'files').as_uri()}")
+    with mlflow_server(options, port, folder) as address:
+        yield f"{address}/api/2.0/mlflow-artifacts/artifacts"
+
+
+@contextmanager
+def mlflow_server(options: Sequence[str], port: int, folder: Path) -> Iterator[str]:
+    """Run MLflow's server with these options, which name the port; yields its address."""
+    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", *options]
+    server = subprocess.Popen(command, cwd=folder)
     try:
         wait_until_healthy(f"http://127.0.0.1:{port}/health", server)
-        yield f"http://127.0.0.1:{port}/api/2.0/mlflow-artifacts/artifacts"
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait()

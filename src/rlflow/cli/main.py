@@ -34,6 +34,9 @@ COMMANDS = {
     "optimise": _Entry(
         "rlflow.cli.optimise", "optimise", "Write a faster model that computes the same, checked and timed."
     ),
+    "optimise-all": _Entry(
+        "rlflow.cli.optimise_all", "optimise_all", "Replace models by faster ones, as a formatter does with files."
+    ),
     "doctor": _Entry("rlflow.cli.doctor", "doctor", "Say what makes a model slow apart from its graph, and mend it."),
     "train": _Entry("rlflow.cli.train", "train", "Fine-tune the policy of --method rlflow on models of your own."),
     "equivalence": _Entry("rlflow.cli.equivalence", "equivalence", "Compare what two models compute on drawn inputs."),

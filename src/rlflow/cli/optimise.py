@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from dataclasses import replace
@@ -13,19 +12,18 @@ import typer
 
 from rlflow.cli import optimise_options as option
 from rlflow.cli.arguments import parse_budget, parse_shape
+from rlflow.cli.cache import kept_answers, price_cache
 from rlflow.cli.interrupts import first_interrupt
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError
 from rlflow.onnx_io.saving import check_writable
 from rlflow.optimise import DEFAULT_BUDGET_S, DEFAULT_COST_MODEL, DEFAULT_METHOD, DEFAULT_SETTING
 from rlflow.optimise import optimise as optimise_model
-from rlflow.optimise.answers import Answers, Question
+from rlflow.optimise.answers import Question
 from rlflow.optimise.asked import Asked
 from rlflow.optimise.report import OptimisationReport
 from rlflow.optimise.report_page import optimisation_content
-from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.runtimes import ONNX_RUNTIME
-from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 from rlflow.show.page import write as write_page
 
 NOT_ASKED = frozenset({"output", "budget", "page", "anew", "as_json"})
@@ -101,7 +99,7 @@ def optimise(
     check_writable(output)
     if page is not None:
         _check_page(page)
-    question, answers = Question.of(model, asked), Answers(_cache_folder() / "answers")
+    question, answers = Question.of(model, asked), kept_answers()
     answer = None if anew else answers.known(question)
     if answer is not None and page is None and answer.covers(budget_s) and answers.write(question, answer, output):
         _say(replace(answer.report, input=str(model), output=str(output), kept_at=answer.kept_at), as_json)
@@ -111,7 +109,7 @@ def optimise(
             optimised = optimise_model(
                 model,
                 **asked.arguments(),
-                prices=_price_cache(),
+                prices=price_cache(),
                 budget_s=budget_s,
                 reproducer=Path(f"{output}.reproducer"),
                 on_progress=on_progress,
@@ -136,13 +134,3 @@ def _check_page(path: Path) -> None:
     if path.suffix != ".html":
         raise InputError(f"--report {path} does not name a page: let it end in .html")
     check_writable(path)
-
-
-def _price_cache() -> Path:
-    """One price list for each machine and way of measuring."""
-    return _cache_folder() / f"prices-{fingerprint(threads=1).key}-{PROTOCOL_VERSION}.json"
-
-
-def _cache_folder() -> Path:
-    """RLFlow's part of the user's cache folder."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rlflow"

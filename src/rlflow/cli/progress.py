@@ -13,8 +13,12 @@ from rlflow.method import OnProgress
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[OnProgress]:
-    columns = (TextColumn("{task.fields[title]}"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    """Yield what moves the bar. Nothing is written where standard error is no terminal."""
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    if not console.is_terminal:
+        yield lambda fraction, text: None
+        return
+    columns = (TextColumn("{task.fields[title]}"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=1.0, title=title)
         yield lambda fraction, text: progress.update(task, completed=fraction, description=text)

@@ -1,1 +1,1 @@
-"""RLFlow's rules in the tools that others use."""
+"""RLFlow in the tools that others use: its rules, and all of it."""

@@ -20,33 +20,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from math import inf
 from typing import Any
 
 import onnx_ir as ir
-from onnxscript.rewriter import MatchContext, MatchResult, RewriterContext, RewriteRule
+from onnxscript.rewriter import MatchContext
 from onnxscript.rewriter.pattern import OpsetPatternBuilder, Var
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
-from rlflow.integrations.fragment import Fragment, fragment, stored, written
+from rlflow.integrations.fragment import Fragment, stored
+from rlflow.integrations.place_rule import PlaceRule
+from rlflow.ir.graph import Graph
 from rlflow.ops.registry import OPERATORS
 from rlflow.rules import pattern
 from rlflow.rules.library import Library, load
 from rlflow.rules.matching.bounds import SIGHT
-from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.variants import Variant, compile_variants, number_at
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
 
 ANALYTIC = AnalyticCost()
-
-_LARGEST_READ = 1024
-"""Elements of a weight that is read to find out whether a rule applies; a larger one is read where it does."""
-_OPSETS = "rlflow.opsets"
-"""The key by which a condition leaves the opsets at a root for the replacement, as a subgraph does not know its own."""
 
 
 def rules(
@@ -87,76 +82,32 @@ def _reason_against(rule: Rule) -> str:
     return ""
 
 
-class VerifiedRule(RewriteRule):
+class VerifiedRule(PlaceRule):
     """A verified rule in one order of its operands, named by its id; `rule` has its certificate and its assumptions."""
 
     def __init__(self, variant: Variant, rewriter: Rewriter, cost: CostModel | None) -> None:
-        self.rule = variant.rule
-        self._rewriter, self._cost = rewriter, cost
-        self._sight = SIGHT if variant.bounded else 0
+        self.rule, self._rewriter = variant.rule, rewriter
         (root,) = variant.roots
-        self._operator = (OPERATORS[root.op].domain, OPERATORS[root.op].op_type, "")
-        self._roots = list(map(pattern.show, variant.source))
-        self._variables = variant.variables
-        specs = {name: self.rule.spec(name) for name in self._variables}
-        self._weights = [name for name, spec in specs.items() if spec.constant or spec.literal]
-        super().__init__(partial(_pattern, variant), self._replacement, self._condition, name=self.rule.id)
+        specs = {name: self.rule.spec(name) for name in variant.variables}
+        super().__init__(
+            partial(_pattern, variant),
+            self.rule.id,
+            operator=root.op,
+            outputs=list(map(pattern.show, variant.source)),
+            variables=variant.variables,
+            weights=[name for name, spec in specs.items() if spec.constant or spec.literal],
+            sight=SIGHT if variant.bounded else 0,
+            cost=cost,
+            why_not=f"it does not hold here: `rlflow rules why {self.rule.id} MODEL` says why",
+        )
 
-    def match(
-        self, model: ir.Model, graph_or_function: ir.Graph | ir.Function, node: ir.Node, **options: Any
-    ) -> MatchResult | None:
-        """Match as onnxscript does, which takes its time at nodes of other operators: there are a thousand rules."""
-        if node.op_identifier() != self._operator:
-            return None
-        return super().match(model, graph_or_function, node, **options)
-
-    def _condition(self, context: MatchContext, /, **bindings: ir.Value) -> MatchResult:
-        """Ask our matcher, and whether it saves anything."""
-        if any(stored(bindings[name]) is None for name in self._weights):
-            return MatchResult().fail("it wants a weight where the model computes a value")
-        context.root.meta[_OPSETS] = _opsets(context)
-        try:
-            place = self._place(bindings, _LARGEST_READ)
-        except ValueError as error:
-            return MatchResult().fail(str(error))
-        match = self._match(place, bindings)
-        if match is None:
-            return MatchResult().fail(f"it does not hold here: `rlflow rules why {self.rule.id} MODEL` says why")
-        if self._cost is not None:
-            before, after = place.graph, self._rewriter.apply(place.graph, match)
-            if self._cost.runtime_ms(after) >= self._cost.runtime_ms(before):
-                return MatchResult().fail(f"it saves nothing here, by {self._cost.name} prices")
-        return MatchResult()
-
-    def _replacement(self, op: RewriterContext, /, **bindings: ir.Value) -> list[ir.Value] | MatchResult:
-        """Rewrite the place as our engine does, now that its weights are read."""
-        place = self._place(bindings, inf)
-        match = self._match(place, bindings)
-        if match is None:
-            return MatchResult().fail("it does not hold for these weights")
-        graph = self._root(bindings).graph
-        taken = graph.initializers if isinstance(graph, ir.Graph) else ()
-        return written(self._rewriter.apply(place.graph, match), place, op, taken)
-
-    def _root(self, bindings: Mapping[str, ir.Value]) -> ir.Node:
-        node = bindings[self._roots[0]].producer()
-        assert node is not None
-        return node
-
-    def _place(self, bindings: Mapping[str, ir.Value], largest: float) -> Fragment:
-        results = [value for name, value in bindings.items() if name not in self._variables]
-        nodes = dict.fromkeys(node for result in results if (node := result.producer()) is not None)
-        outputs = [bindings[name] for name in self._roots]
-        opsets = self._root(bindings).meta[_OPSETS]
-        return fragment(list(nodes), outputs, opsets, sight=self._sight, largest=largest)
-
-    def _match(self, place: Fragment, bindings: Mapping[str, ir.Value]) -> Match | None:
-        """Return our match at the place that the pattern matched, with the same values for the variables."""
+    def _after(self, place: Fragment, bindings: Mapping[str, ir.Value]) -> Graph | None:
+        """Rewrite by our match at the place that the pattern matched, with the same values for the variables."""
         refs = place.refs()
-        roots = tuple(refs.get(bindings[name]) for name in self._roots)
+        roots = tuple(refs.get(bindings[name]) for name in self._outputs)
         for match in self._rewriter.matches(place.graph)[0]:
             if match.roots == roots and all(refs.get(bindings[name]) == ref for name, ref in match.bindings.items()):
-                return match
+                return self._rewriter.apply(place.graph, match)
         return None
 
 
@@ -217,10 +168,3 @@ def _pattern(variant: Variant, op: OpsetPatternBuilder) -> list[Any]:
 
 def _is_number(_: MatchContext, value: ir.Value) -> bool:
     return stored(value) is not None
-
-
-def _opsets(context: MatchContext) -> dict[str, int]:
-    """Return the versions of the domains at a place, without those in which the model defines operators itself."""
-    around = context.graph_or_function if isinstance(context.graph_or_function, ir.Function) else context.model
-    own = {function.domain for function in context.model.functions.values()}
-    return {domain: version for domain, version in around.opset_imports.items() if domain not in own}

@@ -184,12 +184,10 @@ def copy_fields(source: Message, target: Message, skipped: Set[str]) -> None:
     for field, value in source.ListFields():
         if field.name in skipped:
             continue
-        if field.is_repeated:
-            getattr(target, field.name).MergeFrom(value)
-        elif field.message_type is not None:
-            getattr(target, field.name).CopyFrom(value)
-        else:
+        if isinstance(value, str | bytes | int | float):
             setattr(target, field.name, value)
+        else:  # a message, or several values
+            getattr(target, field.name).MergeFrom(value)
 
 
 def _with_weights_inside_moved(

@@ -18,7 +18,8 @@ In the order in which a model meets them:
 - `asked` is what the command asks, by which `answers` keeps answers;
 - `refusal` makes whatever happens to a candidate a reason for the next best one, and never the end of the run;
 - `diagnose` finds the wrong step of a result that differs, and `reproducer` writes what shows it;
-- `report` is what the user reads, `report_page` the page that it opens.
+- `report` is what the user reads, `report_page` the page that it opens;
+- `in_place` replaces a file by what is faster, once: by its `stamp` it knows what it has made.
 
 Importing this package loads neither numpy nor ONNX Runtime; calling `optimise` does. `rlflow.optimise` is the function,
 which hides the package of its name: import modules as in `from rlflow.optimise import gate`.

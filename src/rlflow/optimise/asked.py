@@ -10,12 +10,12 @@ Invariant: an option of the command that may change its answer is a field here, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rlflow.errors import InputError
-from rlflow.optimise import DEFAULT_SETTING
+from rlflow.optimise import DEFAULT_COST_MODEL, DEFAULT_METHOD, DEFAULT_SETTING
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.session_options import OptionFinder
 from rlflow.plugins import unknown
@@ -36,23 +36,23 @@ class Asked:
     `InputError` for options that do not go together.
     """
 
-    method: str
-    setting: str
-    runtime: str
-    precision: str
-    tolerance: float
-    cost_model: str
-    rules: Path | None
-    disable: Sequence[str]
-    strict: bool
-    shape: Mapping[str, Sequence[int]]
-    read: Sequence[str]
-    policy: Path | None
-    trained_on: str | None
-    passes: str | None
-    threads: int | None
-    prove: bool
-    default_options: bool
+    method: str = DEFAULT_METHOD
+    setting: str = DEFAULT_SETTING
+    runtime: str = ONNX_RUNTIME
+    precision: str = "float32"
+    tolerance: float = 1e-2
+    cost_model: str = DEFAULT_COST_MODEL
+    rules: Path | None = None
+    disable: Sequence[str] = ()
+    strict: bool = False
+    shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    read: Sequence[str] = ()
+    policy: Path | None = None
+    trained_on: str | None = None
+    passes: str | None = None
+    threads: int | None = None
+    prove: bool = False
+    default_options: bool = False
 
     def __post_init__(self) -> None:
         self._method_options()
