@@ -78,7 +78,8 @@ def assert_same_outputs(before: Graph, after: Graph, rng: np.random.Generator) -
 def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Graph, tuple[Ref, ...]]:
     """The rule's source in a graph whose variables are inputs, or weights where they must be, and its roots there.
 
-    A Relu reads each root, so that the roots are no outputs. The header offers the operators of both sides.
+    A Relu reads each root, an Identity one of whole numbers, so that the roots are no outputs. The header offers the
+    operators of both sides.
     """
     plan = plan_of(rule.source, instance)
     nodes: list[Node] = []
@@ -96,7 +97,8 @@ def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Gra
         nodes.append(Node(step.op, step.inputs, step.attributes, step.types, blank, constant))
     outputs = []
     for ref in plan.outputs:
-        nodes.append(Node("Relu", (ref,), {}, (nodes[ref.node].types[ref.index],), ("",)))
+        kind = nodes[ref.node].types[ref.index]
+        nodes.append(Node("Relu" if kind.is_float else "Identity", (ref,), {}, (kind,), ("",)))
         outputs.append(Ref(len(nodes) - 1))
     inputs = [i for i, node in enumerate(nodes) if node.op == INPUT]
     names = [f"y{i}" for i in range(len(outputs))]
