@@ -68,6 +68,7 @@ UNDERSTOOD = {
     "axes become an operand": (unary("ReduceMean", 11, axes=[1]), 18),
     "axes from the front": (unary("Softmax", 11, axis=1), 13),
     "nothing changes": (unary("Relu", 9), 23),
+    "a step for all": (of_rank(3, "QuantizeLinear", 10, "step", "zero"), 23),
 }
 CARRIED = {
     "the same in both": (unary("Abs", 9), 23),
@@ -82,7 +83,6 @@ CARRIED = {
     "Hardmax of the last axis in a branch": (branching(helper.make_node("Hardmax", ["x"], ["z"], axis=-1), 11), 17),
     "a mode by default": (of_rank(4, "GridSample", 16, "grid"), 20),
     "a transform along the last axis but one": (of_rank(3, "DFT", 17), 20),
-    "a step for all": (of_rank(3, "QuantizeLinear", 10, "step", "zero"), 23),
     "in a function": (with_function(11, helper.make_node("Abs", ["a"], ["b"])), 17),
     "of another domain": (
         build_model(

@@ -17,7 +17,9 @@ from onnx.reference import ReferenceEvaluator
 from support import windows
 from support.applications import PROPER, SHAPES, Application, array, axes_of, broadcastable
 
+from rlflow.ir.node import AttributeValue
 from rlflow.onnx_io.element_type import from_type_proto
+from rlflow.ops.algebra import QUANTISED
 from rlflow.ops.registry import OPERATORS, infer
 
 Draw = st.DrawFn
@@ -257,6 +259,23 @@ def _cast(draw: Draw) -> Application:
     return Application("Cast", (x,), {"to": to}, (), {"to": int(_CODES[to])})
 
 
+def _quantised(op: str) -> Callable[[Draw], Application]:
+    """Numbers far outside of the range among them, which saturate."""
+
+    def make(draw: Draw) -> Application:
+        dtype, scale = draw(st.sampled_from(sorted(QUANTISED))), draw(st.sampled_from([0.5, 0.017, 1e-30]))
+        zero_point = draw(st.integers(*QUANTISED[dtype]))
+        x, scale = array(draw, draw(SHAPES), "float32"), float(np.float32(scale))
+        attributes: dict[str, AttributeValue] = {"scale": scale, "zero_point": zero_point}
+        parameters = (np.array(scale, np.float32), np.array(zero_point, dtype))
+        if op == "QuantizeLinear":
+            magnitude = draw(st.sampled_from([40.0, 1e4])) * scale
+            return Application(op, (np.asarray(x * magnitude, np.float32),), {**attributes, "to": dtype}, parameters)
+        return Application(op, (np.asarray(np.clip(x * 40, *QUANTISED[dtype]), dtype),), attributes, parameters)
+
+    return make
+
+
 def _fused_matmul(draw: Draw) -> Application:
     m, k, n = (draw(st.integers(1, 4)) for _ in range(3))
     batch = draw(st.lists(st.integers(1, 3), max_size=2).map(tuple))
@@ -343,6 +362,8 @@ DRAWN: dict[str, Callable[[Draw], Application]] = {
     "Flatten": _flatten,
     "Identity": _unary("Identity", dtypes=NUMBERS),
     "Cast": _cast,
+    "QuantizeLinear": _quantised("QuantizeLinear"),
+    "DequantizeLinear": _quantised("DequantizeLinear"),
     "Constant": _constant,
     "Pad": _pad,
     "BatchNormalization": _batch_norm,
@@ -366,8 +387,10 @@ def test_every_operator_is_drawn() -> None:
 
 
 def _tolerance(case: Application, expected: np.ndarray) -> float:
-    """Zero for integers and for operators that only move elements."""
-    if expected.dtype.kind != "f" or not OPERATORS[case.op].flops(case.attributes, case.types, case.types):
+    """Zero for integers, for what they stand for, and for operators that only move elements."""
+    operator = OPERATORS[case.op]
+    computes = operator.flops(case.attributes, case.types, case.types) and not operator.traits.dequantises
+    if expected.dtype.kind != "f" or not computes:
         return 0.0
     products = case.op.endswith(("MatMul", "Gemm", "Conv"))
     terms = max((int(x.shape[-1]) if x.ndim else 1) for x in case.operands) if products else 0

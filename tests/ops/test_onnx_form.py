@@ -22,10 +22,12 @@ EXAMPLES: Mapping[str, Attributes] = {
     "Clip": {"min": -1.0, "max": 6.0},
     "Concat": {"axis": -3},
     "Conv": {"auto_pad": "NOTSET", "group": 1, "strides": (2, 2), "pads": (0, 1, 1, 0), "dilations": (1, 1)},
+    "DequantizeLinear": {"scale": 0.5, "zero_point": -3},
     "Gather": {"axis": -2},
     "MaxPool": WINDOW | {"ceil_mode": 0, "dilations": (1, 1)},
     "Pad": {"mode": "constant", "pads": (0, 0, 1, 0, 0, 0, 1, 2), "constant_value": 0.5},
     "Pow": {"exponent": 1.5},
+    "QuantizeLinear": {"scale": 0.5, "zero_point": 3, "to": "uint8"},
     "ReduceMean": {"axes": (-1, -3), "keepdims": 0},
     "ReduceSum": {"axes": (-4,), "keepdims": 1},
     "Reshape": {"shape": (8, 81)},
@@ -65,10 +67,12 @@ class WrittenNode:
 
 
 def _written(name: str, attributes: Attributes, opset: int) -> WrittenNode:
-    form = OPERATORS[name].onnx
-    written, parameters = form.write(attributes, opset, IMAGE)
-    arrays = {p.operand: np.asarray(value, IMAGE.dtype if p.scalar else "int64") for p, value in parameters}
-    return WrittenNode(opset, written, {0: IMAGE, **({1: FILTERS} if name == "Conv" else {})}, arrays)
+    image = IMAGE._replace(dtype="int8") if OPERATORS[name].traits.dequantises else IMAGE
+    written, parameters = OPERATORS[name].onnx.write(attributes, opset, image)
+    arrays = {p.operand: np.asarray(value, p.dtype_beside(image)) for p, value in parameters}
+    types = {0: image, **({1: FILTERS} if name == "Conv" else {})}
+    stored = {place: TensorType(array.dtype.name, array.shape) for place, array in arrays.items()}
+    return WrittenNode(opset, written, stored | types, arrays)
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))

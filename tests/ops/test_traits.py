@@ -160,7 +160,9 @@ def test_other_operators_see_several_elements(name: str) -> None:
 def _sees_one_element_at_a_time(name: str) -> bool:
     """Whether each element alone gives what it gives among the others."""
     operator, x = OPERATORS[name], np.linspace(0.25, 2.0, 9, dtype=np.float32).reshape(3, 3)
-    attributes = {**operator.defaults, **({"exponent": 3.0} if name == "Pow" else {})}
+    given = {"exponent": 3.0, "scale": 0.25, "to": "int8"}
+    attributes = {**operator.defaults, **{name: given[name] for name in operator.required if name in given}}
+    x = np.rint(10 * x).astype(np.int8) if operator.traits.dequantises else x
     count = operator.arity[0]
     (whole,) = _evaluated(name, attributes, *[x] * count)
     alone = [_evaluated(name, attributes, *[x[place].reshape(1, 1)] * count)[0].item() for place in np.ndindex(3, 3)]

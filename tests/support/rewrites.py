@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from rlflow.equivalence.compare import compare
+from rlflow.errors import RLFlowError
 from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
@@ -22,6 +23,7 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.plan import Instance, plan_of
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification import sampler
+from rlflow.runtime.session import open_session
 from support.strategies import source, weight
 
 
@@ -78,7 +80,8 @@ def assert_same_outputs(before: Graph, after: Graph, rng: np.random.Generator) -
 def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Graph, tuple[Ref, ...]]:
     """The rule's source in a graph whose variables are inputs, or weights where they must be, and its roots there.
 
-    A Relu reads each root, so that the roots are no outputs. The header offers the operators of both sides.
+    A Relu reads each root, a Cast one of whole numbers, so that the roots are no outputs. The header offers the
+    operators of both sides.
     """
     plan = plan_of(rule.source, instance)
     nodes: list[Node] = []
@@ -96,7 +99,9 @@ def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Gra
         nodes.append(Node(step.op, step.inputs, step.attributes, step.types, blank, constant))
     outputs = []
     for ref in plan.outputs:
-        nodes.append(Node("Relu", (ref,), {}, (nodes[ref.node].types[ref.index],), ("",)))
+        kind = nodes[ref.node].types[ref.index]
+        reader = ("Relu", {}) if kind.is_float else ("Cast", {"to": "float32"})
+        nodes.append(registry.apply(*reader, [(ref, kind, False)]))
         outputs.append(Ref(len(nodes) - 1))
     inputs = [i for i, node in enumerate(nodes) if node.op == INPUT]
     names = [f"y{i}" for i in range(len(outputs))]
@@ -155,6 +160,17 @@ def rewritten_model(rule: Rule, model: onnx.ModelProto) -> onnx.ModelProto:
     return after
 
 
+def is_opened(model: onnx.ModelProto) -> bool:
+    """Whether ONNX Runtime opens the model as deployed. On x86, 1.32 fails at int8 that is moved behind a
+    DequantizeLinear in opset 21: its optimisers make it uint8, and keep the attribute that says int8.
+    """
+    try:
+        open_session(model, "deployed")
+    except RLFlowError:
+        return False
+    return True
+
+
 _MODELS = 20
 
 
@@ -168,7 +184,7 @@ def assert_fires_on_a_model(rule: Rule) -> None:
         model = standalone_model(embed(rule, sampler.draw(rule, random), rng)[0])
         onnx.checker.check_model(model)
         imported = from_onnx(model)
-        if matches := rewriter.matches(imported)[0]:
+        if (matches := rewriter.matches(imported)[0]) and is_opened(model):
             exported = to_onnx(rewriter.apply(imported, matches[0]))
             onnx.checker.check_model(exported)
             assert compare(model, exported).equivalent

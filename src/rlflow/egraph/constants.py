@@ -62,7 +62,7 @@ def _is_computed(node: Node, operands: Sequence[Value]) -> bool:
     """Return True for an application of a known operator to constants alone."""
     if node.op in LEAVES or node.is_opaque or not operands:
         return False
-    return all(operand.depth is not None for operand in operands)
+    return registry.is_constant(node.op, (operand.depth is not None for operand in operands))
 
 
 _NUMERIC = ELEMENT_TYPES[Algebra.RING]

@@ -213,7 +213,7 @@ class _Exporter:
         return label
 
     def _parameter(self, value: AttributeValue, parameter: Parameter, data: TensorType | None) -> str:
-        dtype = data.dtype if parameter.scalar and data is not None else "int64"
+        dtype = parameter.dtype_beside(data)
         array = np.asarray(value, dtype=dtype)
         key = (dtype, array.shape, array.tobytes())
         if key not in self.parameters:

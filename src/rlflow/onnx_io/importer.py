@@ -254,13 +254,14 @@ class _Importer:
             return None
         is_copy = operator.algebra is Algebra.NOTHING
         exact = not operator.traits.inexact and (is_copy or not any(map(_is_half, inferred)))
+        constants = (self.values.nodes[ref.node].constant for ref in data if ref is not None)
         return Node(
             operator.name,
             tuple(data),
             attributes,
             types=tuple(_merged(t, self.known_types.get(name)) for t, name in zip(inferred, outputs, strict=True)),
             names=tuple(outputs),
-            constant=exact and all(self.values.nodes[ref.node].constant for ref in data if ref is not None),
+            constant=exact and registry.is_constant(operator.name, constants),
             label=proto.name,
             remarks=remarks_of(proto),
         )

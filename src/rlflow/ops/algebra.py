@@ -33,14 +33,19 @@ class Algebra(IntEnum):
     """
 
 
+QUANTISED: Mapping[str, tuple[int, int]] = {"int8": (-128, 127), "uint8": (0, 255)}
+"""The element types of quantised numbers, each with its least and its largest."""
+
 _CERTIFIED = frozenset({"float32", "float64"})
-_WRAPPING = frozenset({"int32", "int64"})
+COUNTING = frozenset({"int32", "int64"})
+"""The element types of whole numbers that count, as sizes and indices do. They wrap around."""
+
 _STORED = frozenset({"bool", "float16", "bfloat16", "int8", "int16", "uint8", "uint16", "uint32", "uint64"})
 
 ELEMENT_TYPES: Mapping[Algebra, frozenset[str]] = {
     Algebra.NUMBERS: _CERTIFIED,
-    Algebra.RING: _CERTIFIED | _WRAPPING,
-    Algebra.NOTHING: _CERTIFIED | _WRAPPING | _STORED,
+    Algebra.RING: _CERTIFIED | COUNTING,
+    Algebra.NOTHING: _CERTIFIED | COUNTING | _STORED,
 }
 """The element types for which laws of operators that ask no more hold: numbers of one byte or more, for which ONNX
 Runtime has the kernels."""

@@ -43,7 +43,6 @@ from rlflow.ops.turns import (
     is_compared,
     leaves_remainder,
     ramps,
-    saturates,
     turns_at,
 )
 
@@ -127,8 +126,7 @@ CARRIED: dict[str, Traits] = {
     **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _DRAWING),
     **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _DRAWING),
     # Quantised operators.
-    "QuantizeLinear": Traits(uses=(saturates,)),
-    **dict.fromkeys(("ConvInteger", "DequantizeLinear", "QLinearConv"), Traits(uses=(whole_range_at(0),))),
+    **dict.fromkeys(("ConvInteger", "QLinearConv"), Traits(uses=(whole_range_at(0),))),
     "MatMulInteger": Traits(uses=(whole_range_at(0, 1),)),
     "QLinearMatMul": Traits(uses=(whole_range_at(0, 3),)),
     # Contributed operators of ONNX Runtime.

@@ -62,6 +62,10 @@ class Domain(ABC):
         """Between two bounds, of which one that is None is the last number of the element type."""
 
     @abstractmethod
+    def whole(self, a: Array, low: int, high: int) -> Array:
+        """The nearest whole number between two bounds; of two that are as near, the even one."""
+
+    @abstractmethod
     def function(self, name: str, a: Array) -> Array:
         """An elementwise function of which only its name is known: `erf`, `tanh`, `sqrt`, `log`."""
 
@@ -95,7 +99,7 @@ class FloatDomain(Domain):
         return a + self._like(b, a)
 
     def subtract(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return a - b
+        return a - self._like(b, a)
 
     def multiply(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return a * self._like(b, a)
@@ -103,7 +107,7 @@ class FloatDomain(Domain):
     def divide(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Integers are divided towards zero, as in C and so in ONNX; numpy's own division goes down."""
         if not np.issubdtype(a.dtype, np.integer):
-            return a / b
+            return a / self._like(b, a)
         quotient, rest = np.divmod(a, b)
         return quotient + ((rest != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
@@ -133,6 +137,9 @@ class FloatDomain(Domain):
         last = np.finfo(a.dtype)
         bounds = (last.min if low is None else low, last.max if high is None else high)
         return np.minimum(np.maximum(a, np.asarray(bounds[0], a.dtype)), np.asarray(bounds[1], a.dtype))
+
+    def whole(self, a: np.ndarray, low: int, high: int) -> np.ndarray:
+        return np.clip(np.rint(a), low, high)
 
     def function(self, name: str, a: np.ndarray) -> np.ndarray:
         return _FLOAT_FUNCTIONS[name](a.astype(_accumulator(a))).astype(a.dtype)

@@ -50,6 +50,11 @@ class FieldArray(NamedTuple):
             None if self.undefined is None else change(self.undefined),
         )
 
+    def whole(self, low: int, high: int) -> FieldArray:
+        """Whole numbers between the bounds, chosen by the residues."""
+        numbers = low + self.residue % (high - low + 1)
+        return FieldArray(numbers % P, None if self.exponent is None else numbers % Q, self.undefined)
+
     @property
     def marked(self) -> np.ndarray:
         """The residues, and -1 where they are undefined."""
@@ -189,6 +194,16 @@ class FieldDomain(Domain):
             low_exponents, high_exponents = (batch.of_rank(_exponent(end), a.residue.ndim - 1) for end in ends)
             exponent = np.where(stays, a.exponent, np.where(lot == 0, low_exponents, high_exponents))
         return FieldArray(np.where(stays, a.residue, np.where(lot == 0, lows, highs)), exponent, a.undefined)
+
+    def whole(self, a: FieldArray, low: int, high: int) -> FieldArray:
+        """Whole numbers between the bounds stay, and each other element becomes one of these: which, is a random
+        function of its residue.
+        """
+        stays = (low <= a.residue) & (a.residue <= high) | (low <= a.residue - P) & (a.residue - P <= high)
+        others = FieldArray(self._scramble(f"whole {low} {high}", a.residue)).whole(low, high).residue
+        residue = np.where(stays, a.residue, others)
+        exponent = None if a.exponent is None else np.where(stays, a.exponent, residue % Q)
+        return FieldArray(residue, exponent, a.undefined)
 
     def function(self, name: str, a: FieldArray) -> FieldArray:
         if name in ("erf", "tanh"):

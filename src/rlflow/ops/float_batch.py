@@ -70,6 +70,9 @@ class FloatBatchDomain(Domain):
     def clip(self, a: FloatBatch, low: float | None, high: float | None) -> FloatBatch:
         return FloatBatch(_FLOATS.clip(a.values, low, high))
 
+    def whole(self, a: FloatBatch, low: int, high: int) -> FloatBatch:
+        return FloatBatch(_FLOATS.whole(a.values, low, high))
+
     def function(self, name: str, a: FloatBatch) -> FloatBatch:
         return FloatBatch(_FLOATS.function(name, a.values))
 

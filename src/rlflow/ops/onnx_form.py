@@ -31,7 +31,8 @@ _AXES_FROM_THE_END_SINCE = 13
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """Attribute `name` of the canonical form, which since opset `since` is operand number `operand`: a list of int64,
-    or a `scalar` of the data's element type. `dynamic` sizes may also be computed when the model runs.
+    or a `scalar` of the data's element type, or of one of `dtypes`. `dynamic` sizes may also be computed when the model
+    runs.
     """
 
     name: str
@@ -39,7 +40,14 @@ class Parameter:
     since: int
     required: bool = True
     scalar: bool = False
+    dtypes: tuple[str, ...] = ()
     dynamic: bool = False
+
+    def dtype_beside(self, data: TensorType | None) -> str:
+        """The element type in which it is written."""
+        if self.dtypes:
+            return self.dtypes[0]
+        return data.dtype if self.scalar and data is not None else "int64"
 
 
 class OnnxNode(Protocol):
@@ -203,19 +211,19 @@ def _value_of(parameter: Parameter, node: OnnxNode) -> AttributeValue:
     if array is None:
         raise TypeInferenceError(f"its {parameter.name!r} is no weight")
     if parameter.scalar:
-        if not _is_scalar_of(array, data):
+        if not _is_scalar_of(array, data, parameter.dtypes):
             raise TypeInferenceError(f"its {parameter.name!r} is no scalar beside {data}")
-        return float(array.item())
+        return int(array.item()) if parameter.dtypes and array.dtype.kind in "iu" else float(array.item())
     if array.dtype.kind not in "iu":
         raise TypeInferenceError(f"its {parameter.name!r} are no integers")
     return tuple(int(v) for v in array.reshape(-1))
 
 
-def _is_scalar_of(array: np.ndarray, operand: TensorType | None) -> bool:
+def _is_scalar_of(array: np.ndarray, operand: TensorType | None, dtypes: Sequence[str]) -> bool:
     """Return True for an array of one element that neither widens nor deepens the operand that it meets."""
     if operand is None or operand.rank is None:
         return False
-    return array.size == 1 and array.ndim <= operand.rank and array.dtype.name == operand.dtype
+    return array.size == 1 and array.ndim <= operand.rank and array.dtype.name in (dtypes or (operand.dtype,))
 
 
 def _from_the_end(value: AttributeValue, rank: int) -> AttributeValue:

@@ -20,6 +20,7 @@ from rlflow.ops import (
     linear_algebra,
     microsoft,
     pooling,
+    quantisation,
     reduction,
     views,
 )
@@ -38,6 +39,7 @@ OPERATORS: dict[str, Operator] = {
         reduction,
         views,
         data_movement,
+        quantisation,
         fused,
         microsoft,
     )
@@ -87,6 +89,13 @@ def versions(operators: Iterable[str]) -> dict[str, int]:
     return needed
 
 
+def is_constant(op: str, operands: Iterable[bool]) -> bool:
+    """Return whether an application of a known operator is computed when the model is loaded, given which of its
+    operands are.
+    """
+    return not OPERATORS[op].traits.dequantises and all(operands)
+
+
 def apply(op: str, attributes: Attributes, operands: Sequence[tuple[Ref, TensorType | None, bool]]) -> Node:
     """A node of a known operator over (reference, type, is constant) operands, typed by `infer`."""
     types = infer(op, attributes, [t for _, t, _ in operands])
@@ -96,7 +105,7 @@ def apply(op: str, attributes: Attributes, operands: Sequence[tuple[Ref, TensorT
         attributes=attributes,
         types=types,
         names=("",) * len(types),
-        constant=all(constant for _, _, constant in operands),
+        constant=is_constant(op, (constant for _, _, constant in operands)),
     )
 
 

@@ -103,6 +103,11 @@ class Traits:
     cancelling: bool = False
     """An inverse, by which variables may cancel each other: of what is found with it, more is asked."""
 
+    dequantises: bool = False
+    """Makes floats of quantised numbers, and of constants only when the model runs: what reads them is computed with
+    the whole numbers where the runtime can.
+    """
+
     selects: bool = False
     """Selects elements of its first operand by their numbers, which are the second one."""
 

@@ -168,6 +168,7 @@ VARIABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rank": lambda tensor_type: len(_shape(tensor_type)),
     "elements": lambda tensor_type, first=0: prod(_number(d) for d in _shape(tensor_type)[first:]),
     "float": lambda tensor_type: tensor_type.is_float,
+    "unsigned": lambda tensor_type: tensor_type.dtype.startswith("uint"),
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -18,6 +18,7 @@ from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes, AttributeValue, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
+from rlflow.ops.algebra import QUANTISED
 from rlflow.ops.domain import Array, Domain
 from rlflow.rules import pattern
 from rlflow.rules.expression import Expression, Scope, Unproven, evaluate
@@ -40,8 +41,8 @@ class Instance:
 
     @property
     def key(self) -> Hashable:
-        """Equal for instances of one rule that have the same shapes and attributes."""
-        return *(tensor_type.shape for tensor_type in self.types.values()), *self.attributes.values()
+        """Equal for instances of one rule that have the same types and attributes."""
+        return *self.types.values(), *self.attributes.values()
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(d for d in self.types[name].shape or () if isinstance(d, int))
@@ -51,6 +52,17 @@ class Instance:
         if name in self.literals and name not in self.indices:
             return np.full(self.shape(name), self.literals[name], np.float32)
         return self.indices.get(name)
+
+    def elements(self, name: str, numbers: np.ndarray) -> np.ndarray:
+        """Numbers of a magnitude of about one as elements of a variable: float32, or, where it holds quantised numbers,
+        such as fill their range.
+        """
+        dtype = self.types[name].dtype
+        if dtype not in QUANTISED:
+            return numbers.astype(np.float32)
+        low, high = QUANTISED[dtype]
+        middle, half = (low + high) / 2, (high - low) / 2
+        return np.rint(middle + half * np.clip(np.nan_to_num(numbers) / 2, -1, 1)).astype(dtype)
 
 
 class Step(NamedTuple):

@@ -5,7 +5,7 @@ holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -13,7 +13,7 @@ from typing import Any
 
 from rlflow.errors import RuleError
 from rlflow.ops import registry
-from rlflow.ops.algebra import ELEMENT_TYPES
+from rlflow.ops.algebra import COUNTING, ELEMENT_TYPES, QUANTISED, Algebra
 from rlflow.rules import pattern
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.expression import Expression, describe
@@ -100,8 +100,27 @@ class Rule:
         return frozenset(index.name for index in indices if isinstance(index, Variable))
 
     @cached_property
+    def quantised(self) -> frozenset[str]:
+        """The variables that hold quantised numbers: those of which the source makes floats, moved or not."""
+        terms = (t for side in self.source for t in pattern.subterms(side) if isinstance(t, Apply))
+        read = (a for t in terms if registry.OPERATORS[t.op].traits.dequantises for a in t.arguments)
+        return frozenset(name for argument in read for name in _moved(argument)) - self.indices
+
+    @cached_property
     def element_types(self) -> frozenset[str]:
-        """The element types of which the certificate speaks: those of the operator that asks most of its elements."""
+        """The element types of which the certificate speaks, of all variables but those that count elements."""
+        return frozenset().union(*map(self.elements_of, {*pattern.variables(*self.source)} - self.indices))
+
+    def elements_of(self, variable: str) -> frozenset[str]:
+        """The element types that a variable may have: those of the operator that asks most of its elements, unless it
+        counts elements or holds quantised numbers.
+        """
+        if variable in self.indices:
+            return COUNTING
+        return frozenset(QUANTISED) if variable in self.quantised else self._computed
+
+    @cached_property
+    def _computed(self) -> frozenset[str]:
         nodes = pattern.operators(*self.source, *self.target)
         return ELEMENT_TYPES[max(registry.OPERATORS[node.op].algebra for node in nodes)]
 
@@ -147,6 +166,15 @@ class Rule:
             "origin": self.origin,
             "certificate": self.certificate.to_json() if self.certificate else None,
         }
+
+
+def _moved(term: Term) -> Iterator[str]:
+    """The variables whose elements are those of the term, where they are but moved."""
+    if isinstance(term, Variable):
+        yield term.name
+    elif registry.OPERATORS[term.op].algebra is Algebra.NOTHING:
+        for argument in term.arguments:
+            yield from _moved(argument)
 
 
 _ANY = VariableSpec()

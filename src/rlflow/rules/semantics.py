@@ -38,6 +38,7 @@ _VERIFIER = (
     Name("rlflow.rules.rule", "VariableSpec"),
     Name("rlflow.rules.rule", "Rule.spec"),
     Name("rlflow.rules.rule", "Rule.indices"),
+    Name("rlflow.rules.rule", "Rule.quantised"),
 )
 FOLLOWED = (
     "rlflow.ir.dimension",

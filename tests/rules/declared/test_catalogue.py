@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.rewrites import assert_fires_on_a_model, each_of
 
-from rlflow.rules.declared import along_axis, catalogue, groups, movement, pushdown, slices, winograd
+from rlflow.rules.declared import along_axis, catalogue, groups, movement, pushdown, quantised, slices, winograd
 from rlflow.rules.declared.catalogue import declared_rules, false_controls, rules_of
 from rlflow.rules.library import Library
 from rlflow.rules.rule import Rule
@@ -42,7 +42,7 @@ def test_nothing_is_declared_twice(of: Callable[[Rule], str]) -> None:
     assert not [what for what, count in found.items() if count > 1]
 
 
-@each_of(rules_of(pushdown, along_axis, slices, groups, movement, winograd))
+@each_of(rules_of(pushdown, along_axis, slices, groups, movement, winograd, quantised))
 def test_a_rule_fires_on_a_model(rule: Rule) -> None:
     assert_fires_on_a_model(rule)
 

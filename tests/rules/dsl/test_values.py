@@ -22,6 +22,7 @@ EVERYTHING: list[tuple[Value | Condition, Any]] = [
     (X.elements, ["elements", "x"]),
     (X.is_float, ["float", "x"]),
     (X.is_bounded, ["bounded", "x"]),
+    (X.is_unsigned, ["unsigned", "x"]),
     (X.elements_from(1) == 3, ["==", ["elements", "x", 1], 3]),
     (X.last_two_swapped(), ["last_two_swapped", ["rank", "x"]]),
     (X.number, ["value", "x"]),

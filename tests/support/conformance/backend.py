@@ -27,6 +27,8 @@ REWRITES = 5
 RULES_AROUND = 3
 RAISED_TO = 21
 """An opset in which nearly all rules can be written."""
+LAST_OPSET = 25
+"""ONNX Runtime opens models of newer ones, and lacks the kernels of operators that have another version there."""
 _FIRST_OPSET_THAT_BROADCASTS = 7
 _WEIGHTS_ARE_NO_INPUTS = 4  # from this version of the IR on
 _SUFFIX = "_outside"
@@ -152,9 +154,13 @@ def load_tests(kind: str) -> list[Any]:
 
 
 def case_of(test: Any) -> Case | None:
-    """None where ONNX Runtime alone cannot run the model."""
+    """None where ONNX Runtime alone cannot run the model. One of a newer opset is taken as one of the last that it has:
+    most operators are the same there, and others are refused.
+    """
     try:
         model = test.model or onnx.load(Path(test.model_dir) / "model.onnx")
+        for opset in model.opset_import:
+            opset.version = min(opset.version, LAST_OPSET) if opset.domain == "" else opset.version
         return run_case(test.name, model, list(_feeds(test, model)))
     except (RLFlowError, TypeError, ValueError, NotImplementedError):
         return None
@@ -188,7 +194,7 @@ def _decoded(value: Any, kind: onnx.TypeProto | None = None) -> Any:
         return numpy_helper.to_list(value)
     if isinstance(value, onnx.OptionalProto):
         return numpy_helper.to_optional(value)
-    return value
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def raised(case: Case) -> Case | None:

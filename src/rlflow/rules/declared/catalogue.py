@@ -19,6 +19,7 @@ from rlflow.rules.declared import (
     movement,
     padding,
     pushdown,
+    quantised,
     reordering,
     slices,
     transformer,
@@ -44,6 +45,7 @@ FILES = (
     winograd,
     padding,
     joins,
+    quantised,
 )
 
 

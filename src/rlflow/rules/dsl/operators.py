@@ -21,7 +21,7 @@ from rlflow.rules.pattern import Apply
 _KINDS: Mapping[Kind, tuple[str, ...]] = {
     "int": (
         *("axis", "group", "transA", "transB", "transBatchA", "transBatchB"),
-        *("keepdims", "ceil_mode", "count_include_pad"),
+        *("keepdims", "ceil_mode", "count_include_pad", "zero_point"),
     ),
     "ints": (
         *("perm", "shape", "axes", "split", "starts", "ends", "steps"),

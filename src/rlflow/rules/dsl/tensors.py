@@ -53,6 +53,11 @@ class Tensor:
         return Condition(["float", self._name])
 
     @property
+    def is_unsigned(self) -> Condition:
+        """The elements are whole numbers of a type that has no negative ones."""
+        return Condition(["unsigned", self._name])
+
+    @property
     def is_bounded(self) -> Condition:
         """No element is above 1e4, nor below -1e4: the graph proves that this is no mask (rules/matching/bounds.py)."""
         return Condition(["bounded", self._name])

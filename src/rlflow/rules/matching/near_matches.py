@@ -257,7 +257,7 @@ def _not_admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping
             return f"{name} is not constant"
         if admitted(rule, {name: tensor_type}, constant):
             continue
-        certified = TensorType("int64" if name in rule.indices else "float32", tensor_type.shape)
+        certified = TensorType(min(rule.elements_of(name)), tensor_type.shape)
         if admitted(rule, {name: certified}, constant):
             return f"{name} is {tensor_type.dtype}, of which no certificate speaks"
         return f"{name} has shape {_shape(tensor_type.shape)}, not {_shape(spec.shape)}"

@@ -21,6 +21,7 @@ from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops import registry
+from rlflow.ops.algebra import COUNTING
 from rlflow.rules import pattern
 from rlflow.rules.expression import Scope, Unproven, evaluate, holds
 from rlflow.rules.pattern import Apply, Term, Variable
@@ -78,16 +79,13 @@ def replacement(
     return Replacement(tuple(draft.nodes), outputs)
 
 
-_COUNTING = frozenset({"int32", "int64"})
-
-
 def are_sizes(tensor_type: TensorType | None) -> bool:
     """Return True for whole numbers along one axis at most, such as the shapes that models compute.
 
     They take no time, and ONNX Runtime follows them to the shapes of tensors in the few ways in which exporters write
     them, so that they are left as they are.
     """
-    return tensor_type is not None and tensor_type.dtype in _COUNTING and (tensor_type.rank or 0) <= 1
+    return tensor_type is not None and tensor_type.dtype in COUNTING and (tensor_type.rank or 0) <= 1
 
 
 def _is_empty(tensor_type: TensorType) -> bool:
@@ -113,7 +111,8 @@ class _Draft:
             attributes = {name: evaluate(pattern.thaw(value), self.scope) for name, value in term.attributes}
             types = registry.infer(term.op, attributes, list(map(self.type_of, inputs)))
             self.numbers[term.node] = len(self.nodes)
-            self.nodes.append(PlannedNode(term.op, attributes, inputs, types, all(map(self.is_constant, inputs))))
+            constant = registry.is_constant(term.op, map(self.is_constant, inputs))
+            self.nodes.append(PlannedNode(term.op, attributes, inputs, types, constant))
         return Ref(self.numbers[term.node], term.output)
 
     def type_of(self, operand: Operand) -> TensorType:
@@ -128,7 +127,7 @@ def admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping[str,
     symbols: dict[str, Dimension | tuple[Dimension, ...]] = {}
     for name, tensor_type in types.items():
         spec = rule.spec(name)
-        if tensor_type.dtype not in (_COUNTING if name in rule.indices else rule.element_types):
+        if tensor_type.dtype not in rule.elements_of(name):
             return False
         if spec.constant and not constant[name]:
             return False

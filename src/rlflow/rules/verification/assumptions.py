@@ -12,11 +12,10 @@ from itertools import chain, islice
 
 import numpy as np
 
-from rlflow.ops.float_batch import FloatBatch
 from rlflow.rules.certificate import ASSUMPTIONS, FINITE, MODERATE
 from rlflow.rules.expression import bounded_in
 from rlflow.rules.rule import Rule
-from rlflow.rules.verification.batches import in_double, on_the_way, outputs_of
+from rlflow.rules.verification.batches import in_double, on_the_way, one_draw, outputs_of
 from rlflow.rules.verification.empty import empty_trials
 from rlflow.rules.verification.extremes import are_close, assumed, extreme_trials, unlike
 from rlflow.rules.verification.masks import LOWEST, SOFTEST, mask_trials, ordinary
@@ -59,10 +58,10 @@ def _special_trials(rule: Rule, case: Sides, rng: np.random.Generator) -> Iterat
     """Yield trials in which some elements of an operand are NaN or an infinity.
 
     It is none that is stored: what kernels make of a filter that is infinite depends on how each processor blocks it.
-    Nor is it one that the rule applies to only where the graph proves that it is bounded.
+    Nor is it one that the rule applies to only where the graph proves that it is bounded, or one of quantised numbers.
     """
     for name in case.instance.types:
-        if case.instance.given(name) is None and not is_stored(rule, name):
+        if case.instance.given(name) is None and not is_stored(rule, name) and name not in rule.quantised:
             numbers = (np.nan,) if name in bounded_in(rule.where) else (np.nan, np.inf, -np.inf)
             for number in numbers:
                 shape = case.instance.shape(name)
@@ -124,8 +123,7 @@ def _overflows(trial: Trial) -> bool:
     instance = trial.case.instance
     if not all(value.size for value in trial.values):
         return False
-    named = zip(instance.types, trial.values, strict=True)
-    values = [value if name in instance.indices else FloatBatch(value[None]) for name, value in named]
+    values = one_draw(instance, trial.values)
     for side in trial.case[1:]:
         way = on_the_way(side, len(values))
         for single, exact in zip(outputs_of(way, values), outputs_of(way, in_double(values)), strict=True):

@@ -19,9 +19,19 @@ def batches(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) 
     return [
         instance.indices[name]
         if name in instance.indices
-        else FloatBatch(instance.given(name)[None] if name in instance.literals else drawn(shape).astype(np.float32))  # type: ignore[index]
-        for name, shape in ((name, instance.shape(name)) for name in instance.types)
+        else FloatBatch(instance.given(name)[None] if name in instance.literals else _single(instance, name, drawn))  # type: ignore[index]
+        for name in instance.types
     ]
+
+
+def _single(instance: Instance, name: str, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> np.ndarray:
+    return instance.elements(name, drawn(instance.shape(name))).astype(np.float32)
+
+
+def one_draw(instance: Instance, values: Sequence[np.ndarray]) -> list[Array]:
+    """The values of the variables, in order, as a batch of one."""
+    named = zip(instance.types, values, strict=True)
+    return [v if name in instance.indices else FloatBatch(v[None].astype(np.float32)) for name, v in named]
 
 
 def in_double(values: Sequence[Array]) -> list[Array]:

@@ -107,7 +107,8 @@ def _values(instance: Instance, zero: tuple[int, ...], rng: np.random.Generator)
         given = instance.indices.get(name)
         if name in instance.literals and name not in instance.indices:
             given = np.full(shape, instance.literals[name], np.float32)
-        values.append(rng.uniform(-2.0, 2.0, shape).astype(np.float32) if given is None else np.resize(given, shape))
+        drawn = rng.uniform(-2.0, 2.0, shape) if given is None else np.resize(given, shape)
+        values.append(instance.elements(name, drawn) if given is None else drawn)
     return tuple(values)
 
 

@@ -100,8 +100,10 @@ def extreme_trials(case: Sides, rng: np.random.Generator) -> Iterator[Trial]:
     """Yield trials of tensors of very different magnitudes, subnormal ones among them, that the source takes."""
     values = batches(case.instance, lambda shape: _extreme(shape, rng))
     for draw in np.flatnonzero(_usual(case, values))[:_TRIALS]:
-        taken = tuple(v.values[draw % len(v.values), ...] if isinstance(v, FloatBatch) else v for v in values)
-        yield Trial(case, taken, "very large and very small numbers")
+        taken = (v.values[draw % len(v.values), ...] if isinstance(v, FloatBatch) else v for v in values)
+        typed = zip(taken, case.instance.types.values(), strict=True)
+        values_of_draw = tuple(value.astype(tensor_type.dtype, copy=False) for value, tensor_type in typed)
+        yield Trial(case, values_of_draw, "very large and very small numbers")
 
 
 def are_close(values: np.ndarray, reference: np.ndarray, tolerance: float = _INACCURATE) -> np.ndarray:

@@ -14,14 +14,13 @@ from itertools import product
 
 import numpy as np
 
-from rlflow.ops.float_batch import FloatBatch
 from rlflow.ops.masks import HIDDEN, MADE, PASSED
 from rlflow.rules import pattern
 from rlflow.rules.expression import BOUND, bounded_in
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.plan import Instance
 from rlflow.rules.rule import Rule
-from rlflow.rules.verification.batches import in_double, outputs_of
+from rlflow.rules.verification.batches import in_double, one_draw, outputs_of
 from rlflow.rules.verification.settings import Trial
 from rlflow.rules.verification.sides import Sides
 
@@ -39,7 +38,8 @@ def mask_operands(rule: Rule, passed: Mapping[str, slice] = PASSED) -> tuple[str
     for term in (t for side in rule.source for t in pattern.subterms(side) if isinstance(t, Apply)):
         hiding = term.arguments[HIDDEN.get(term.op, slice(0))]
         found |= dict.fromkeys(name for part in hiding for name in _reaching(part, passed))
-    return tuple(name for name in found if name not in rule.indices and not rule.spec(name).literal)
+    others = rule.indices | rule.quantised
+    return tuple(name for name in found if name not in others and not rule.spec(name).literal)
 
 
 def _reaching(term: Term, passed: Mapping[str, slice]) -> Iterator[str]:
@@ -77,9 +77,8 @@ def mask_trials(rule: Rule, case: Sides, rng: np.random.Generator) -> Iterator[T
 
 def _is_finite(case: Sides, values: Sequence[np.ndarray]) -> bool:
     """Return False where zeros and ones are no values that the source can take, as if it divides by them."""
-    named = zip(case.instance.types, values, strict=True)
-    batch = [value if name in case.instance.indices else FloatBatch(value[None]) for name, value in named]
-    return all(bool(np.isfinite(output).all()) for output in outputs_of(case.source, in_double(batch)))
+    batch = in_double(one_draw(case.instance, values))
+    return all(bool(np.isfinite(output).all()) for output in outputs_of(case.source, batch))
 
 
 def _hidden(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -92,5 +91,6 @@ def ordinary(instance: Instance, rng: np.random.Generator, given: dict[str, np.n
     values = []
     for name in instance.types:
         value = given.get(name, instance.given(name))
-        values.append(rng.uniform(-2.0, 2.0, instance.shape(name)).astype(np.float32) if value is None else value)
+        drawn = rng.uniform(-2.0, 2.0, instance.shape(name)) if value is None else value
+        values.append(instance.elements(name, drawn) if value is None else value)
     return tuple(values)

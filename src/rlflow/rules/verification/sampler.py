@@ -26,6 +26,7 @@ import numpy as np
 from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
+from rlflow.ops.algebra import QUANTISED
 from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.expression import TO_THE_END, Scope, Unproven, evaluate, holds
@@ -147,8 +148,10 @@ class Sampler:
             whole = random.choice([shape for shape in fixed if shape])
         intact = 0.7 if fits else 0.5
         shapes = [_broadcastable(whole, random, intact) if shape is None else shape for shape in fixed]
-        dtypes = ("int64" if name in self.rule.indices else "float32" for name in self.names)
-        types = {n: TensorType(d, shape) for n, d, shape in zip(self.names, dtypes, shapes, strict=True)}
+        quantised = random.choice(sorted(QUANTISED)) if self.rule.quantised else ""
+        dtypes = {name: "float32" for name in self.names}
+        dtypes |= dict.fromkeys(self.rule.indices, "int64") | dict.fromkeys(self.rule.quantised, quantised)
+        types = {n: TensorType(dtypes[n], shape) for n, shape in zip(self.names, shapes, strict=True)}
 
         literals = {name: float(np.float32(random.uniform(1e-6, 1e-1))) for name in self._literals}
         attributes: dict[str, AttributeValue] = {}

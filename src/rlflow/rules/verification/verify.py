@@ -20,6 +20,7 @@ import numpy as np
 from rlflow.errors import RuleError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io.standalone import standalone_model
+from rlflow.ops.algebra import QUANTISED
 from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldArray, FieldDomain, NoExponentError, undefined
 from rlflow.rules.certificate import METHOD, Certificate, digest
@@ -174,7 +175,9 @@ def _field_values(
         elif name in instance.literals:
             values.append(_filled(domain, instance.literals[name], instance.shape(name)))
         else:
-            values.append(drawn.each(partial(_shaped, slice(start, end), instance.shape(name))))
+            value = drawn.each(partial(_shaped, slice(start, end), instance.shape(name)))
+            limits = QUANTISED.get(tensor_type.dtype)
+            values.append(value if limits is None else value.whole(*limits))
         start = end
     return values
 
@@ -294,9 +297,9 @@ def _errors(values: np.ndarray, reference: np.ndarray, where: np.ndarray) -> np.
 
 
 def _float_values(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[np.ndarray]:
-    """The values of the variables, in order: float32, except for indices."""
+    """The values of the variables, in order: float32, except for indices and quantised numbers."""
     given = ((name, instance.given(name)) for name in instance.types)
-    return [drawn(instance.shape(name)).astype(np.float32) if value is None else value for name, value in given]
+    return [instance.elements(name, drawn(instance.shape(name))) if value is None else value for name, value in given]
 
 
 def _run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
