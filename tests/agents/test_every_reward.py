@@ -103,7 +103,7 @@ def token_dream(rollouts: TokenRollouts, reward: StepReward) -> Dream[Any]:
 
 def rollouts_by_rules(timing: EndToEnd | None) -> Rollouts:
     env = SubstitutionEnv(bert(), few_rules(), PRICES, config=SUBSTITUTION)
-    config = CollectionConfig(episodes=8, terminate_probability=0.05)
+    config = CollectionConfig(episodes=24, terminate_probability=0.05)
     return collect(env, config, seed=0, timed=timing).rollouts(env)
 
 

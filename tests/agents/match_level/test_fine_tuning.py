@@ -20,7 +20,7 @@ from rlflow.world_model.match_level.expert_metrics import auc
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
 
 RULES = rules_astray()
-CONFIG = TuningConfig(encoder_epochs=150, encoder_learning_rate=1e-2)
+CONFIG = TuningConfig(encoder_epochs=300, encoder_learning_rate=1e-2)
 
 
 @pytest.fixture(scope="module")
