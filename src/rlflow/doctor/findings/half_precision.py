@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import median
 
 from rlflow.doctor.finding import Finding
 from rlflow.doctor.subject import Subject
 from rlflow.equivalence.tolerance import coarsest_epsilon
 from rlflow.ops import registry
-from rlflow.runtime.kernel_runs import kernel_runs
+from rlflow.runtime.kernel_runs import KernelRun, kernel_runs
 
 _HALF = 2.0**-10
 """The epsilon of float16; that of bfloat16 is larger."""
@@ -21,13 +22,19 @@ def half_precision(subject: Subject) -> Iterator[Finding]:
     """Find the share of the kernels' time that goes into conversions."""
     if coarsest_epsilon(subject.model) < _HALF:
         return
-    runs = kernel_runs(subject.file, subject.inputs, runs=_RUNS)
-    total, converting = sum(each.us for each in runs), [each for each in runs if each.operator in _CONVERTING]
-    share = sum(each.us for each in converting) / max(total, 1)
+    kernels = kernel_runs(subject.file, subject.inputs, runs=_RUNS)
+    a_run = len(kernels) // _RUNS
+    # The median over runs: what interrupts a kernel once says nothing of the others.
+    share = median(_converting_share(kernels[number * a_run : (number + 1) * a_run]) for number in range(_RUNS))
     if share >= _LEAST_SHARE:
+        conversions = sum(each.operator in _CONVERTING for each in kernels[:a_run])
         yield Finding(
-            f"It has floats of 16 bits, and {100 * share:.0f} % of the time goes into {len(converting) // _RUNS} "
-            "conversions a run",
+            f"It has floats of 16 bits, and {100 * share:.0f} % of the time goes into {conversions} conversions a run",
             "Export it in float32 for this processor; its file is twice as large then, and its outputs are nearer to "
             "the trained model's.",
         )
+
+
+def _converting_share(run: Sequence[KernelRun]) -> float:
+    """The share of a run's time in which kernels convert."""
+    return sum(each.us for each in run if each.operator in _CONVERTING) / max(1, sum(each.us for each in run))
