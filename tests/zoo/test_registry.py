@@ -21,7 +21,7 @@ def test_names_are_those_of_the_modules_and_sorted():
     """No builder is forgotten: each module that is no helper has one in the table."""
     assert zoo.names() == sorted(set(zoo.names()))
     modules = {path.stem for path in Path(zoo.__file__).parent.glob("*.py")}
-    helpers = {"__init__", "builder", "convolution", "registry", "tokens", "transformer"}
+    helpers = {"__init__", "builder", "convolution", "named", "registry", "tokens", "transformer"}
     assert modules - helpers == {target.split(":")[0].rpartition(".")[2] for target in BUILDERS.built_in.values()}
     assert zoo.names_with_optimum() == [name for name in EXPECTED if name.startswith("tiny")]
 
