@@ -74,7 +74,15 @@ def test_what_does_not_replay_is_refused_and_nothing_is_written(tmp_path: Path) 
         submit(entry(model="bert_tin"), tmp_path)
     with pytest.raises(InputError, match="no cost model 'gpus'"):
         submit(entry(cost="gpus"), tmp_path)
+    with pytest.raises(InputError, match="measured prices are those of this machine alone"):
+        submit(entry(cost="measured"), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_a_models_name_is_not_that_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bert_tiny").write_bytes(b"no model")
+    assert verify(entry()).saved_percent == pytest.approx(found().improvement_percent, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", ["", "../greedy", "a b", ".hidden"])

@@ -24,16 +24,16 @@ from typing import Any
 
 from rlflow.atomic_file import written_whole
 from rlflow.cost.base import CostContext
+from rlflow.cost.measured import MeasuredCost
 from rlflow.cost.models import COST_MODELS
 from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError, InputError, RLFlowError
 from rlflow.onnx_io import to_onnx
-from rlflow.plugins import unknown
 from rlflow.rules import library
 from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import of_its_rules, replay
-from rlflow.zoo import named
+from rlflow.zoo.named import built
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ROUNDING_PERCENT = 1e-3
@@ -110,13 +110,13 @@ class Verified:
 def verify(entry: Entry) -> Verified:
     """Replay an entry, price its last graph, and compare that with the original on drawn inputs.
 
-    `InputError` for a model or a cost model that there is not, `ReplayError` for a trajectory of another model or by
-    other rules, `EquivalenceError` if the last graph computes something else.
+    `InputError` for a model or a cost model that there is not, or a cost model that measures, `ReplayError` for a
+    trajectory of another model or by other rules, `EquivalenceError` if the last graph computes something else.
     """
-    if entry.model not in named.names():
-        raise InputError(unknown("model", entry.model, named.names()))
-    graph = named.graph_of(entry.model)
+    graph = built(entry.model)
     prices = COST_MODELS.get(entry.cost)(CostContext())
+    if isinstance(prices, MeasuredCost):
+        raise InputError(f"{entry.cost} prices are those of this machine alone: choose a cost model without a clock")
     rewriter = rewriter_of(entry.trajectory.matching, library.load().rules)
     *_, last = replay(graph, entry.trajectory, of_its_rules(entry.trajectory, rewriter))
     report = compare(to_onnx(graph), to_onnx(last), draws=_DRAWS)

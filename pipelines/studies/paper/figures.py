@@ -201,6 +201,11 @@ def saving(agents: Table, name: str) -> list[str]:
     return [graph for graph, found in agents.items() if value(found["rlflow"], name) > SAME_POINTS]
 
 
+def rewritten(agents: Table, name: str) -> dict[str, Variant]:
+    """A method by graph, without those that it has left as they were: what differs in their latency is noise."""
+    return {graph: one for graph, one in variant(agents, name).items() if one["counts"]}
+
+
 def faster(timed: Variants) -> list[str]:
     """The graphs on which a ratio of latencies counts as a gain as deployed: by 2 % at least, beyond its interval."""
     name = "latency_ratio_deployed"

@@ -28,12 +28,16 @@ def graph_of(model: Any) -> Graph:
         return model
     if not isinstance(model, str) or Path(model).is_file():
         return from_onnx(model)
-    if model in zoo.names():
-        return from_onnx(zoo.build(model))
-    if model not in configured():
+    if model not in names():
         raise InputError(f"{unknown('model', model, names())} or give the path of an ONNX file")
-    entry = configured()[model]
-    return from_onnx(zoo.build(entry["entry"], **entry["settings"]))
+    return _built(model)
+
+
+def built(name: str) -> Graph:
+    """The graph of a model by its name alone, whatever files lie about. `InputError` for one that there is not."""
+    if name not in names():
+        raise InputError(unknown("model", name, names()))
+    return _built(name)
 
 
 def names() -> list[str]:
@@ -46,3 +50,10 @@ def configured() -> Mapping[str, Mapping[str, Any]]:
     """The entry of the zoo and the settings of each configured model."""
     read: Mapping[str, Mapping[str, Any]] = json.loads(CONFIGURED.read_text())
     return read
+
+
+def _built(name: str) -> Graph:
+    if name in zoo.names():
+        return from_onnx(zoo.build(name))
+    entry = configured()[name]
+    return from_onnx(zoo.build(entry["entry"], **entry["settings"]))
