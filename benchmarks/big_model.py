@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from experiment.results import write_results
 from onnx import GraphProto, ModelProto, TensorProto, helper
 from studies.measurements import Bench
+from studies.published import publish
 
 RESULT = Path("data/results/big_model.json")
 WIDTH = 4096
@@ -106,7 +106,7 @@ def main() -> None:
         weights = write_model(model)
         alone = peaks([sys.executable, "-c", _ALONE, str(model)], model.parent)
         optimised = peaks([sys.executable, "-c", _OPTIMISE, "optimise", str(model), "-o", str(result)], model.parent)
-    write_results(RESULT, Bench, rows(weights, optimised, alone))
+    publish(RESULT, Bench, rows(weights, optimised, alone), __file__)
 
 
 if __name__ == "__main__":

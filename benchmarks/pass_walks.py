@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import psutil
-from experiment.results import write_results
 from studies.measurements import Bench
+from studies.published import publish
 
 from rlflow.cli.progress import progress_bar
 from rlflow.method import OnProgress
@@ -40,7 +40,7 @@ def main() -> None:
     for name in arguments.backends:
         with progress_bar(f"random passes of {name}") as on_progress:
             found += rows(name, arguments.steps, on_progress)
-    write_results(RESULT, Bench, found)
+    publish(RESULT, Bench, found, __file__)
 
 
 def rows(name: str, steps: int, on_progress: OnProgress) -> Iterator[dict[str, Any]]:

@@ -22,8 +22,8 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from experiment.results import write_results
 from studies.measurements import RuleStudy
+from studies.published import publish
 
 from rlflow import zoo
 from rlflow.cli.progress import progress_bar
@@ -65,7 +65,7 @@ def main() -> None:
         "graphs": {name: start(name, library, locations) for name, locations in PAPER_LOCATIONS.items()},
         "recall": {name: recalled(equations, library) for name, equations in foreign.items()},
     }
-    write_results(RESULT, RuleStudy, document)
+    publish(RESULT, RuleStudy, document, __file__)
     logging.info("wrote %s", RESULT)
 
 

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from experiment.figures import step_growth
-from experiment.results import write_results
 from studies.measurements import Bench
+from studies.published import publish
 
 from rlflow.show.picture_file import save
 
 HERE = Path(__file__).parent
 RESULT = Path("data/results/bench.json")
+PRINTED = ("step_speed.py", "price_speed.py", "search_depth.py", "environment_speed.py")
+"""Benchmarks that print their rows."""
+BY_BASELINE = ("graph_speed.py", "dream_speed.py", "start_up.py")
+"""Benchmarks that print measurements, of which rows are made here."""
 
 
 def output_of(script: str) -> Any:
@@ -91,10 +95,9 @@ def start_up_rows() -> list[dict[str, Any]]:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()  # --help explains, and does not run for minutes
-    printed = ("step_speed.py", "price_speed.py", "search_depth.py", "environment_speed.py")
-    rows = [row for script in printed for row in output_of(script)]
+    rows = [row for script in PRINTED for row in output_of(script)]
     rows += [*graph_rows(), *dream_rows(), *start_up_rows()]
-    write_results(RESULT, Bench, rows)
+    publish(RESULT, Bench, rows, __file__, *map(HERE.joinpath, (*PRINTED, *BY_BASELINE)))
     save(step_growth(rows), RESULT.with_suffix(".png"))
     for row in rows:
         promised = "" if row["baseline_value"] is None else f"   ({row['baseline']}: {row['baseline_value']:.3g})"

@@ -27,7 +27,13 @@ from rlflow.atomic_file import written_whole
 from tracking.declaration import stage_names
 
 DIGESTS = Path("data/code.yaml")
-_FOLDERS = {"rlflow": "src", "experiment": "pipelines", "studies": "pipelines", "tracking": "pipelines"}
+_FOLDERS = {
+    "rlflow": "src",
+    "experiment": "pipelines",
+    "studies": "pipelines",
+    "tracking": "pipelines",
+    "support": "tests",
+}
 """Of each package the folder that it lies in."""
 WATCHING = (
     "tracking",
@@ -36,6 +42,7 @@ WATCHING = (
     "studies.pass_ordering.documents",
     "studies.policy.documents",
     "studies.program",
+    "studies.published",
     "rlflow.errors",
     "rlflow.extras",
     "rlflow.atomic_file",

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from experiment.results import write_results
 from onnx import TensorProto, helper
 from studies.measurements import Mutants
+from studies.published import publish
 from support.mutants import Share, backend_models, ordinary_runs, share_of, zoo_models
 from support.small_models import FLOAT
 from support.zoo_names import SMALL
@@ -110,7 +110,7 @@ def test_drawn_inputs_tell_enough_mutants_of_a_model(name):
 @pytest.mark.fuzz
 def test_the_share_over_the_zoo_and_the_backend_tests(repository: Path) -> None:
     tallies = {"zoo": share_of(zoo_models()), "node": share_of(backend_models())}
-    write_results(repository / "data/results/mutants.json", Mutants, document(tallies))
+    publish(repository / "data/results/mutants.json", Mutants, document(tallies), __file__)
     assert "equivalence" not in tallies["zoo"].below
     assert all(t.killed["equivalence"] >= max(ENOUGH * t.mutants, t.killed["ordinary"]) for t in tallies.values())
 

@@ -9,8 +9,8 @@ from typing import Any
 import onnx
 import onnxruntime
 import pytest
-from experiment.results import write_results
 from studies.measurements import Conformance
+from studies.published import publish
 from support.conformance.backend import (
     KINDS,
     Survival,
@@ -35,7 +35,7 @@ def test_conformance(repository: Path) -> None:
     toll, answers = Toll(), Answers()
     toll.take(range(DAMAGED_FILES))
     answers.take(range(DAMAGED_FILES))
-    write_results(repository / "data/results/conformance.json", Conformance, document(tallies, toll, answers))
+    publish(repository / "data/results/conformance.json", Conformance, document(tallies, toll, answers), __file__)
     assert [difference for tally in tallies.values() for difference in tally.differences] == []
     assert all(tally.survived == tally.run_by_onnx_runtime for tally in tallies.values())
     assert toll.failures == []

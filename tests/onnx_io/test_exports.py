@@ -15,8 +15,8 @@ import onnxruntime
 import pytest
 import torch
 import transformers
-from experiment.results import write_results
 from studies.measurements import Exports
+from studies.published import publish
 from support.exports import classics, converted, from_transformers, handmade
 from support.exports.architecture import Architecture
 from support.exports.exporting import EXPORTERS, NEW_AND_OPEN, OLD, OPEN, Export, Exporter, RefusedError
@@ -138,7 +138,7 @@ def test_exports(repository: Path, tmp_path: Path) -> None:
     for kind in converted.CONVERSIONS:
         names = {name for names in converted.CONVERSIONS[kind].values() for name in names}
         tallies[kind] = taken(converted.exports(kind, {name: exported(name, OPEN) for name in names}), prices)
-    write_results(repository / "data/results/exports.json", Exports, document(tallies))
+    publish(repository / "data/results/exports.json", Exports, document(tallies), __file__)
     assert [difference for tally in tallies.values() for difference in tally.differences] == []
     assert [failure for tally in tallies.values() for failure in tally.failures] == []
     assert all(tally.models <= tally.survived + len(tally.exceptions) for tally in tallies.values())

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiment.results import read_results, write_results
+from experiment.results import read_results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from studies.measurements import Fuzz
+from studies.published import publish_part
 from support.drawn_models import DrawnModel, models
 from support.egraph_fuzzing import EGraphTally, model_around
 from support.fuzzing import unconditional
@@ -83,7 +84,7 @@ def test_a_thousand_models(repository: Path) -> None:
     for seed, rule in enumerate(tqdm(ALL_RULES.rewriter.rules, desc="rules", unit="rule")):
         tally.optimise(model_around(rule, seed), seed)
     path = repository / "data/results/fuzz.json"
-    write_results(path, Fuzz, read_results(path) | {"egraph": document(tally)})
+    publish_part(path, Fuzz, read_results(path) | {"egraph": document(tally)}, __file__)
     assert not tally.differences
     assert tally.models >= LEAST_MODELS
     assert tally.realised >= LEAST_REALISED * tally.extractions

@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 import onnxruntime as ort
-from experiment.results import read_results, write_results
+from experiment.results import read_results
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from studies.measurements import Fuzz
+from studies.published import publish_part
 from tqdm import tqdm
 
 from rlflow import zoo
@@ -192,7 +193,7 @@ def add_shards(path: Path, wanted: Iterable[int], processes: int) -> Sum:
             total.add(shard)
             for difference in shard.differences:
                 _LOGGER.warning("shard %d: %s", shard.number, difference)
-            write_results(path, Fuzz, read_results(path) | total.document(rules))
+            publish_part(path, Fuzz, read_results(path) | total.document(rules), __file__)
     return total
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from experiment.formulations.match_level.pretrained import pretrained
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import Run, numbers
@@ -21,6 +20,7 @@ from rlflow.method import Budget
 from studies.agent.cells import ALONE, Key, Row, Training, carry_out, summary
 from studies.agent.documents import Agent
 from studies.program import graph_files, open_study, options_of, study_program
+from studies.published import publish
 from studies.search_task import SearchTask
 from studies.subject import Subject
 
@@ -32,7 +32,8 @@ def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     with open_study("agent", settings) as study:
         if rows := study.rows(_cells(settings, study.folder), carry_out, _logged):
-            write_results(RESULTS / "metrics.json", Agent, summary(rows, settings["controller"]["dream"]["max_steps"]))
+            document = summary(rows, settings["controller"]["dream"]["max_steps"])
+            publish(RESULTS / "metrics.json", Agent, document, __file__)
             study.run.artifact(RESULTS)
 
 

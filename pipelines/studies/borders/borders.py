@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from experiment.formatting import markdown_table
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import graph_of
 from tracking.run import Run, numbers
@@ -29,6 +28,7 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.profile import ProfileConfig
 from studies.borders.documents import Borders, Difference, KernelDifference
 from studies.program import exported, open_study, options_of, study_program
+from studies.published import publish
 from studies.walks import rewritten
 
 RESULTS = Path("data/results/borders/metrics.json")
@@ -47,7 +47,7 @@ def main(config: DictConfig) -> None:
         compared = partial(_difference, settings)
         if rows := study.rows(cells, compared, _logged):
             results = {name: row for (name,), row in rows.items()}
-            write_results(RESULTS, Borders, results)
+            publish(RESULTS, Borders, results, __file__)
             RESULTS.with_name("table.md").write_text(_table(results))
             study.run.artifact(RESULTS)
 

@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import numbers
 
@@ -27,8 +26,10 @@ from studies.budgets.documents import Budgets
 from studies.budgets.runs import Afterwards, Allowance, Command, Key, Run, run_command, summary
 from studies.figures import nested
 from studies.program import OptionOf, exported, graph_files, open_study, options_of, study_program
+from studies.published import ROOT, publish
 
 RESULTS = Path("data/results/budgets")
+_COMMAND = "src/rlflow/cli/optimise.py"
 
 
 @study_program("budgets")
@@ -42,7 +43,8 @@ def main(config: DictConfig) -> None:
         if runs := study.rows(_commands(models, settings), timed, _told):
             document = summary(nested(runs), Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
             study.run.log(0, numbers({"budgets": document["budgets"]}))
-            write_results(RESULTS / f"{processor_name()}{'-busy' if busy_loops else ''}.json", Budgets, document)
+            place = RESULTS / f"{processor_name()}{'-busy' if busy_loops else ''}.json"
+            publish(place, Budgets, document, __file__, ROOT / _COMMAND)
             study.run.artifact(RESULTS)
 
 

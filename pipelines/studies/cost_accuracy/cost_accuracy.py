@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiment.results import write_results
 from experiment.tables import cost_accuracy_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, model_file_of
@@ -25,6 +24,7 @@ from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import ratio
 from studies.cost_accuracy.documents import CostAccuracy
 from studies.program import exported, open_study, options_of, study_program
+from studies.published import publish
 
 RESULTS = Path("data/results/cost_accuracy/metrics.json")
 
@@ -41,7 +41,7 @@ def main(config: DictConfig) -> None:
     with open_study("cost_accuracy", settings) as study:
         if rows := study.rows(cells, partial(_compared, cost, settings, study.folder), _logged):
             results = {name: row for (name,), row in rows.items()}
-            write_results(RESULTS, CostAccuracy, results)
+            publish(RESULTS, CostAccuracy, results, __file__)
             RESULTS.with_name("table.md").write_text(cost_accuracy_table(results))
             study.run.artifact(RESULTS)
 

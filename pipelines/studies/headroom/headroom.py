@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from experiment import figures
-from experiment.results import read_results, write_results
+from experiment.results import read_results
 from experiment.tables import headroom_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of, cost_model_of, save_prices
@@ -27,6 +27,7 @@ from rlflow.show.picture_file import save
 from studies.headroom.cells import Cell, Key, Row, rows, with_rows
 from studies.headroom.documents import Headroom
 from studies.program import OptionOf, graph_files, open_study, options_of, study_program
+from studies.published import publish_part
 from studies.subject import Subject
 
 RESULTS = Path("data/results/headroom")
@@ -119,6 +120,6 @@ def _publish(found: dict[Key, Row]) -> None:
     """Write metrics, table and picture."""
     path = RESULTS / "metrics.json"
     document = with_rows(read_results(path) if path.exists() else {}, found)
-    write_results(path, Headroom, document)
+    publish_part(path, Headroom, document, __file__)
     (RESULTS / "table.md").write_text(headroom_table(document))
     save(figures.improvement(document), RESULTS / "improvement.png")

@@ -9,7 +9,6 @@ The figures go to data/results/headroom/latency.json. What was searched is kept 
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of
 from tracking.run import numbers
@@ -19,6 +18,7 @@ from rlflow.optimise.gate import GateConfig
 from studies.headroom.documents import HeadroomLatency
 from studies.latencies import contenders, latencies
 from studies.program import open_study, options_of, study_program
+from studies.published import publish
 
 RESULTS = Path("data/results/headroom/latency.json")
 METHODS = ("greedy", "equality_saturation")
@@ -39,5 +39,5 @@ def main(config: DictConfig) -> None:
         for name, figures, _ in latencies(graphs, lambda _: methods, gate, study.folder):
             results[name] = figures
             study.run.log(0, numbers({name: figures}))
-        write_results(RESULTS, HeadroomLatency, results)
+        publish(RESULTS, HeadroomLatency, results, __file__)
         study.run.artifact(RESULTS)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from experiment.comparison import Contender
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of
 from tracking.run import numbers
@@ -24,6 +23,7 @@ from rlflow.world_model.match_level.match_level_config import MatchLevelModelCon
 from studies.latencies import contenders, latencies
 from studies.learned.documents import Delivered
 from studies.program import OptionOf, open_study, options_of, study_program
+from studies.published import publish
 
 RESULTS = Path("data/results/learned/delivered.json")
 BACKTRACKING, LEARNED = "backtracking", "rlflow"
@@ -46,7 +46,7 @@ def main(config: DictConfig) -> None:
                 for method, result in found.items()
             }
             study.run.log(0, numbers({name: results[name]}))
-        write_results(RESULTS, Delivered, results)
+        publish(RESULTS, Delivered, results, __file__)
         study.run.artifact(RESULTS)
 
 

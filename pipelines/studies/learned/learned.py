@@ -22,7 +22,6 @@ from typing import Any
 
 from experiment import figures
 from experiment.documents.curves import TrainingCurves
-from experiment.results import write_results
 from experiment.tables import learned_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
@@ -53,6 +52,7 @@ from studies.learned.cells import (
 from studies.learned.documents import Learned, Summary, Unseen
 from studies.learned.summary import curves, curves_by_prices, summary
 from studies.program import RUNNING, OptionOf, graph_files, open_study, options_of, study_program
+from studies.published import publish
 from studies.runner import kept_row
 from studies.subject import Subject
 
@@ -94,7 +94,7 @@ def main(config: DictConfig) -> None:
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
         if settings["policy"] is not None:
-            write_results(Path(settings["results"], "unseen.json"), Unseen, study.unseen())
+            publish(Path(settings["results"], "unseen.json"), Unseen, study.unseen(), __file__)
         opened.run.artifact(Path(settings["results"]))
         opened.missing.extend(key for unit in units for key in unit.keys if key not in rows)
 
@@ -291,11 +291,11 @@ def _publish(rows: Rows, settings: Any) -> None:
         "curves": curves(rows, settings["steps"], most),
         "curves_by_prices": curves_by_prices(rows, settings["price_steps"]),
     }
-    write_results(results / "metrics.json", Learned, metrics)
-    write_results(results / "summary.json", Summary, together)
+    publish(results / "metrics.json", Learned, metrics, __file__)
+    publish(results / "summary.json", Summary, together, __file__)
     taught = SHIPPED if settings["policy"] is None else LEFT_OUT
     (results / "table.md").write_text(learned_table(metrics, together, max(readings), taught))
     for name, document in drawn.items():
         if document:
-            write_results(results / f"{name}.json", TrainingCurves, document)
+            publish(results / f"{name}.json", TrainingCurves, document, __file__)
             save(figures.learned_curves(document), results / f"{name}.png")

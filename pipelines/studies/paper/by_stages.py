@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiment.results import read_results, write_results
+from experiment.results import read_results
 from omegaconf import OmegaConf
 
 from rlflow.errors import InputError
@@ -27,6 +27,7 @@ from rlflow.rules import library
 from rlflow.runtime.session import SETTINGS
 from studies.paper.documents import Paper
 from studies.paper.rows import Key, Row, summary
+from studies.published import publish
 
 JOBS = Path("multirun/all_stages")
 RESULTS = Path("data/results/paper")
@@ -104,7 +105,7 @@ def main() -> None:
     parts = {"agents": _agents, "temperatures": _temperatures, "rewards": _rewards}
     for part, rows_of in parts.items():
         if found := dict(row for job in jobs for row in rows_of(job)):
-            write_results(RESULTS / f"{part}.json", Paper, summary(found))
+            publish(RESULTS / f"{part}.json", Paper, summary(found), __file__)
 
 
 def _agents(job: PaperJob) -> Iterator[tuple[Key, Row]]:

@@ -15,7 +15,6 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import Run, numbers
 
@@ -25,6 +24,7 @@ from studies.paper.documents import Paper
 from studies.paper.parts import PARTS, CellKey, Study
 from studies.paper.rows import Key, Row, summary
 from studies.program import open_study, options_of, study_program
+from studies.published import publish
 
 RESULTS = Path("data/results/paper")
 FOUND = Path("data/paper")
@@ -58,7 +58,7 @@ def _logged(run: Run, key: CellKey, rows: Mapping[str, Row]) -> str:
 def _publish(part: str, found: Mapping[Key, Row]) -> None:
     """Write the figures, and the trajectories of what was found."""
     (FOUND / part).mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS / f"{part}.json", Paper, summary(found))
+    publish(RESULTS / f"{part}.json", Paper, summary(found), __file__)
     for (graph, variant, seed), row in found.items():
         if row.trajectory is not None:
             place = FOUND / part / graph / variant / f"{seed}.json"

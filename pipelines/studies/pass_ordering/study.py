@@ -13,7 +13,6 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import Run, numbers
 
@@ -36,6 +35,7 @@ from studies.pass_ordering.documents import Graphs
 from studies.pass_ordering.rows import Row
 from studies.pass_ordering.split import Split, split_of
 from studies.program import OpenStudy, OptionOf, open_study, options_of, study_program
+from studies.published import publish
 from studies.runner import kept_rows
 
 RESULTS = Path("data/results/pass_ordering")
@@ -135,4 +135,4 @@ def _publish(backend: str, split: Split, found: Found, times: dict[str, dict[str
         "entrants": found,
         "times_ms": times,
     }
-    write_results(RESULTS / f"{backend}.json", Graphs, document)
+    publish(RESULTS / f"{backend}.json", Graphs, document, __file__)

@@ -9,7 +9,7 @@ benchmarks/pass_walks.py.
 from pathlib import Path
 from typing import Any
 
-from experiment.results import read_results, write_results
+from experiment.results import read_results
 from msgspec import convert
 
 from rlflow.atomic_file import written_whole
@@ -17,6 +17,7 @@ from studies.pass_ordering.documents import PassOrdering
 from studies.pass_ordering.figures import summary
 from studies.pass_ordering.page import page
 from studies.pass_ordering.rows import Row
+from studies.published import publish
 
 ROOT = Path(__file__).parents[3]
 RESULTS = "data/results/pass_ordering"
@@ -39,6 +40,6 @@ def written(root: Path) -> tuple[dict[str, Any], str]:
 
 def main() -> None:
     metrics, text = written(ROOT)
-    write_results(ROOT / RESULTS / "metrics.json", PassOrdering, metrics)
+    publish(ROOT / RESULTS / "metrics.json", PassOrdering, metrics, __file__)
     with written_whole(ROOT / "docs/pass_ordering.md") as draft:
         draft.write_text(text)

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, graph_of
 from tracking.run import numbers
@@ -33,6 +32,7 @@ from studies.policy.curriculum import Unit, units
 from studies.policy.data_sheet import figures
 from studies.policy.documents import Policy
 from studies.program import open_study, options_of, study_program
+from studies.published import publish
 
 LESSONS = Path("data/policy/lessons")
 POLICY = Path("data/policy/policy")
@@ -57,7 +57,7 @@ def main(config: DictConfig) -> None:
             on_progress((number + 1) / len(course), unit.lesson.name)
 
         document = figures(judged, rewrites)
-        write_results(RESULTS, Policy, document)
+        publish(RESULTS, Policy, document, __file__)
         study.run.log(0, numbers(document))
         study.run.artifact(RESULTS)
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import Run, numbers
@@ -18,6 +17,7 @@ from rlflow.method import Budget
 from studies.figures import nested
 from studies.policy.documents import At, Trial, Tried
 from studies.program import graph_files, open_study, options_of, study_program
+from studies.published import publish
 from studies.search_task import SearchTask, carried_out
 from studies.subject import Subject
 
@@ -35,7 +35,7 @@ def main(config: DictConfig) -> None:
     tried = {"policy": description(POLICY, ENCODER), **{name: settings[name] for name in ("seed", "trial")}}
     with open_study("policy_trial", settings | running, tried) as study:
         if rows := study.rows(_cells(settings, study.folder), saved_percent, _logged):
-            write_results(RESULTS, Trial, summary(rows))
+            publish(RESULTS, Trial, summary(rows), __file__)
             study.run.artifact(RESULTS)
 
 

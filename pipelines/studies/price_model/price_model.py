@@ -17,7 +17,6 @@ from statistics import median
 from typing import Any
 
 import xgboost
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import numbers
 
@@ -34,6 +33,7 @@ from rlflow.runtime.hardware import processor_of
 from studies.price_model.documents import PriceModel
 from studies.price_model.models import Gathered, left_out
 from studies.program import study_program, study_run
+from studies.published import publish
 
 RESULTS = Path("data/results/price_model/metrics.json")
 
@@ -68,7 +68,7 @@ def main(config: DictConfig) -> None:
         accuracy = {name: of["all"] for name, of in results["models"]["predicted"].items()}
         save(folder, model.with_accuracy(accuracy).description, model.forest.trees, model.forest.base)
         results["trees_bytes"] = (folder / TREES).stat().st_size
-        write_results(RESULTS, PriceModel, results)
+        publish(RESULTS, PriceModel, results, __file__)
         run.log(0, numbers(results))
         run.artifact(RESULTS)
 

@@ -10,7 +10,6 @@ graph that is done is kept until all are, so that a study which was killed goes 
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from experiment.tables import price_search_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
@@ -20,6 +19,7 @@ from rlflow.method import Budget
 from studies.price_search.cases import FROZEN, PREDICTED, Aims, Case, Key, Row, run_case, summary, time_ratio
 from studies.price_search.documents import PriceSearch
 from studies.program import graph_files, open_study, options_of, study_program
+from studies.published import publish
 from studies.search_task import SearchTask
 from studies.subject import Subject
 
@@ -32,7 +32,7 @@ def main(config: DictConfig) -> None:
     with open_study("price_search", settings) as study:
         if rows := study.rows(_cases(settings, study.folder), run_case, _logged):
             document = summary(rows, Aims(**settings["aims"]))
-            write_results(RESULTS / "metrics.json", PriceSearch, document)
+            publish(RESULTS / "metrics.json", PriceSearch, document, __file__)
             (RESULTS / "table.md").write_text(price_search_table(document))
             study.run.artifact(RESULTS)
 

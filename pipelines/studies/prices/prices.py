@@ -21,7 +21,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.run import Run, numbers
 
@@ -42,6 +41,7 @@ from studies.prices.documents import Prices
 from studies.prices.placed_variants import MeasuringConfig, placed_variants
 from studies.prices.variants import Configuration, VariantsConfig
 from studies.program import open_study, study_program
+from studies.published import publish
 
 REGIONS, GRAPHS = "regions.jsonl.xz", "graphs.jsonl.xz"
 
@@ -72,7 +72,7 @@ def main(config: DictConfig) -> None:
             "hardware": machine.cpu_model,
             "runtime_version": machine.runtime_version,
         }
-        write_results(results, Prices, document)
+        publish(results, Prices, document, __file__)
         with written_whole(folder / "README.md") as draft:
             draft.write_text(data_sheet(document))
         study.run.log(0, numbers(document))

@@ -17,8 +17,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
+from tracking.code import scripts
 from tracking.declaration import stage_names
 from tracking.run import numbers
 
@@ -26,6 +26,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
 from studies.busy_loops import beside_busy_loops
 from studies.program import open_study, study_program
+from studies.published import ROOT, publish
 from studies.repro_study.documents import ReproStudy
 
 RESULTS = Path("data/results/repro_study/metrics.json")
@@ -45,7 +46,8 @@ def main(config: DictConfig) -> None:
                 runs[name] = _run(clone, name) | {"busy_loops": settings["busy_loops"] if name == "busy" else 0}
         results = {"runs": runs, **_compared(*clones.values())}
         study.run.log(0, numbers(results))
-        write_results(RESULTS, ReproStudy, results)
+        stages = (script for _, script in scripts(ROOT, ROOT / "pipelines"))
+        publish(RESULTS, ReproStudy, results, __file__, *stages)
         study.run.artifact(RESULTS)
 
 

@@ -10,7 +10,6 @@ that a study which was killed goes on where it was.
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_context_of
 from tracking.run import Run, numbers
@@ -19,6 +18,7 @@ from rlflow.agents.match_level.learning import LearningConfig
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig, RealEpisodesConfig
 from rlflow.settings import read_config
 from studies.program import graph_files, open_study, options_of, study_program
+from studies.published import publish
 from studies.sample_efficiency.cases import Case, Key, Row, run_case, summary
 from studies.sample_efficiency.documents import SampleEfficiency
 from studies.subject import Subject
@@ -31,7 +31,7 @@ def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     with open_study("sample_efficiency", settings) as study:
         if rows := study.rows(_cases(settings, study.folder), run_case, _logged):
-            write_results(RESULTS / "metrics.json", SampleEfficiency, summary(rows))
+            publish(RESULTS / "metrics.json", SampleEfficiency, summary(rows), __file__)
             study.run.artifact(RESULTS)
 
 

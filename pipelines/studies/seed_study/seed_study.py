@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from experiment.results import read_results, write_results
+from experiment.results import read_results
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import cost_model_of, graph_of, save_prices
 from tracking.provenance import source_tags
@@ -43,6 +43,7 @@ from rlflow.settings import read_config
 from rlflow.world_model.graph_level.graph_level_config import GraphLevelDreamConfig, GraphLevelModelConfig
 from rlflow.world_model.graph_level.trainer import fit_world_model
 from studies.program import CONF
+from studies.published import publish_part
 from studies.seed_study.documents import SeedStudy
 
 RESULTS = Path("data/results/seed_study/metrics.json")
@@ -162,4 +163,4 @@ def _publish(graph: str, row: dict[str, Any]) -> None:
     """Add the seed's row to the results, in place of an older one; rows of an older schema are left behind."""
     results = read_results(RESULTS) if RESULTS.exists() else {}
     rows = [r for r in results.get(graph, []) if r["seed"] != row["seed"] and r.keys() == row.keys()]
-    write_results(RESULTS, SeedStudy, results | {graph: sorted([*rows, row], key=lambda r: r["seed"])})
+    publish_part(RESULTS, SeedStudy, results | {graph: sorted([*rows, row], key=lambda r: r["seed"])}, __file__)

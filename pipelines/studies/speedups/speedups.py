@@ -14,7 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiment.results import write_results
 from experiment.tables import speedups_table
 from omegaconf import DictConfig, OmegaConf
 from tracking.factories import model_file_of
@@ -24,6 +23,7 @@ from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.scratch import scratch_folder
 from studies.budgets.runs import optimise_by_command
 from studies.program import open_study, options_of, study_program
+from studies.published import publish
 from studies.speedups.documents import Speedups
 from studies.speedups.public_tools import Made, run_tool
 from studies.speedups.ratios import Rival, best_tool, is_met, of_report, of_timing, of_tool, summary, time_rivals
@@ -44,7 +44,7 @@ def main(config: DictConfig) -> None:
     with open_study("speedups", settings) as study:
         if found := study.rows(cells, partial(_timed, settings), _logged):
             rows = {name: row for (name,), row in found.items()}
-            write_results(RESULTS, Speedups, summary(rows, settings["budget_s"]))
+            publish(RESULTS, Speedups, summary(rows, settings["budget_s"]), __file__)
             RESULTS.with_name("table.md").write_text(speedups_table(rows))
             study.run.artifact(RESULTS)
 

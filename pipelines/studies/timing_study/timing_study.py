@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiment.results import write_results
 from omegaconf import DictConfig, OmegaConf
 from onnx import ModelProto
 from tracking.run import numbers
@@ -26,6 +25,7 @@ from rlflow.runtime.timing.belief import Belief, prior_of
 from rlflow.runtime.timing.sequential import SequentialTest, decisions
 from studies.busy_loops import beside_busy_loops
 from studies.program import study_program, study_run
+from studies.published import publish
 from studies.timing_study.documents import Timing
 from studies.timing_study.trials import NOISES, Decide, Trial, figures, simulated, trial
 
@@ -49,7 +49,7 @@ def main(config: DictConfig) -> None:
         results["slower_model_work_ratio"] = layers / settings["slower_layers"]
         results["simulated"] = dict(_simulated(settings, proof))
         run.log(0, numbers(results))
-        write_results(RESULTS, Timing, results)
+        publish(RESULTS, Timing, results, __file__)
         run.artifact(RESULTS)
 
 
