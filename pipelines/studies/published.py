@@ -54,7 +54,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Maker:
-    """What made a results file, as far as it is known, and whether it would be made by the same code today."""
+    """The programs that made a results file, as far as they are known, and whether they compute the same today."""
 
     programs: tuple[str, ...]
     commit: str
@@ -156,7 +156,7 @@ def _noted(path: Path, note: Note) -> Maker:
 
 
 def _staged(folder: Path) -> Iterator[tuple[str, Maker]]:
-    """What the experiment's stages wrote, by the dvc.lock beside data/."""
+    """The makers of the files that the experiment's stages wrote, by the dvc.lock beside data/."""
     root = folder.absolute().parents[1]
     lock = root / "dvc.lock"
     stages = yaml.safe_load(lock.read_text(encoding="utf-8"))["stages"] if lock.is_file() else {}

@@ -61,7 +61,7 @@ def test_a_healthy_model_exits_with_0_and_is_copied_to_the_byte(rlflow, healthy,
 
 
 def test_every_finder_has_its_turn(rlflow, slow):
-    code, out, err = rlflow("doctor", slow, "--budget", "20s", "--json")
+    code, out, err = rlflow("doctor", slow, "--budget", "60s", "--json")
     document = json.loads(out)
     schemas.validate(DoctorReport, document)
     assert (code, err) == (1, "")
