@@ -85,6 +85,9 @@ Groups = Annotated[Attribute, GroupsOf("x", "f")]
 Window = Annotated[Attributes, Together(strides=_STRIDES, pads=_PADS, dilations=_DILATIONS)]
 """How filters without groups move over an image."""
 
+InsideWindow = Annotated[Attributes, Together(strides=_STRIDES, dilations=_DILATIONS)]
+"""The same without padding, whose pads the rule writes."""
+
 GroupedWindow = Annotated[Attributes, Together(strides=_STRIDES, pads=_PADS, dilations=_DILATIONS, group=_GROUP)]
 
 _KERNEL_SHAPE = ("w", Integers(1, 3, count=2))
