@@ -10,6 +10,7 @@ from types import ModuleType
 
 from rlflow.rules.declared import (
     along_axis,
+    constants,
     convolution,
     fused,
     groups,
@@ -40,6 +41,7 @@ FILES = (
     microsoft,
     groups,
     preprocessing,
+    constants,
     pushdown,
     along_axis,
     slices,

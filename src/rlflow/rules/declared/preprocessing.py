@@ -109,24 +109,24 @@ def addend_of_a_padded_image(x: Image, f: AllChannelsKernel, a: ImageChannels, w
     return Rewrite(Conv(Add(x, a), f, **window), Conv(x, f, seen, **window), where=[a.elements == a.dim(CHANNELS)])
 
 
-@rule("scale-columns-into-weight")
-def scale_columns_into_weight(x: Activation, w: Weight, s: Columns) -> Rewrite:
-    """A factor of each column moves into the weight that it is multiplied by."""
+@rule("scale-inputs-into-weight")
+def scale_inputs_into_weight(x: Activation, w: Weight, s: Columns) -> Rewrite:
+    """A factor of each input moves into the weight that it is multiplied by."""
     return Rewrite(
         MatMul(Mul(x, s), w), MatMul(x, Mul(w, Reshape(s, shape=[-1, 1]))), where=[s.elements == s.dim(LAST)]
     )
 
 
-@rules({"addend-of-columns-past-product": Add, "mean-of-columns-past-product": Sub})
-def addend_of_columns_past_product(shift: Shift, x: Activation, w: Weight, a: Columns) -> Rewrite:
-    """An addend of each column, as one of the product, where a bias takes it in."""
+@rules({"addend-of-inputs-past-product": Add, "mean-of-inputs-past-product": Sub})
+def addend_of_inputs_past_product(shift: Shift, x: Activation, w: Weight, a: Columns) -> Rewrite:
+    """An addend of each input, as one of the product, where a bias takes it in."""
     moved = MatMul(Reshape(a, shape=[-1]), w)
     return Rewrite(MatMul(shift(x, a), w), shift(MatMul(x, w), moved), where=[a.elements == a.dim(LAST)])
 
 
-@rule("scale-columns-into-gemm")
-def scale_columns_into_gemm(x: RowsOfColumns, w: Weight, c: WeightRow, s: Columns, factors: Factors) -> Rewrite:
-    """A factor of each column moves into the weight of a Gemm."""
+@rule("scale-inputs-into-gemm")
+def scale_inputs_into_gemm(x: RowsOfColumns, w: Weight, c: WeightRow, s: Columns, factors: Factors) -> Rewrite:
+    """A factor of each input moves into the weight of a Gemm."""
     return Rewrite(
         Gemm(Mul(x, s), w, c, **factors),
         Gemm(x, Mul(w, Reshape(s, shape=[-1, 1])), c, **factors),
@@ -134,11 +134,11 @@ def scale_columns_into_gemm(x: RowsOfColumns, w: Weight, c: WeightRow, s: Column
     )
 
 
-@rule("scale-columns-into-transposed-gemm")
-def scale_columns_into_transposed_gemm(
+@rule("scale-inputs-into-transposed-gemm")
+def scale_inputs_into_transposed_gemm(
     x: RowsOfColumns, w: TransposedWeight, c: WeightRow, s: Columns, factors: Factors
 ) -> Rewrite:
-    """A factor of each column moves into the weight of a Gemm that turns it over, as frameworks write them."""
+    """A factor of each input moves into the weight of a Gemm that turns it over, as frameworks write them."""
     return Rewrite(
         Gemm(Mul(x, s), w, c, transB=1, **factors),
         Gemm(x, Mul(w, Reshape(s, shape=[-1])), c, transB=1, **factors),
@@ -146,25 +146,25 @@ def scale_columns_into_transposed_gemm(
     )
 
 
-@rules({"addend-of-columns-to-bias": Add, "mean-of-columns-to-bias": Sub})
-def addend_of_columns_to_bias(shift: Shift, x: RowsOfColumns, w: Weight, c: WeightRow, a: Columns) -> Rewrite:
-    """An addend of each column moves into the bias of a Gemm."""
+@rules({"addend-of-inputs-to-bias": Add, "mean-of-inputs-to-bias": Sub})
+def addend_of_inputs_to_bias(shift: Shift, x: RowsOfColumns, w: Weight, c: WeightRow, a: Columns) -> Rewrite:
+    """An addend of each input moves into the bias of a Gemm."""
     moved = MatMul(Reshape(a, shape=[-1]), w)
     return Rewrite(Gemm(shift(x, a), w, c), Gemm(x, w, shift(c, moved)), where=[a.elements == a.dim(LAST)])
 
 
-@rules({"addend-of-columns-to-transposed-bias": Add, "mean-of-columns-to-transposed-bias": Sub})
-def addend_of_columns_to_transposed_bias(
+@rules({"addend-of-inputs-to-transposed-bias": Add, "mean-of-inputs-to-transposed-bias": Sub})
+def addend_of_inputs_to_transposed_bias(
     shift: Shift, x: RowsOfColumns, w: TransposedWeight, c: WeightRow, a: Columns
 ) -> Rewrite:
-    """An addend of each column moves into the bias of a Gemm that turns its weight over."""
+    """An addend of each input moves into the bias of a Gemm that turns its weight over."""
     moved = MatMul(w, Reshape(a, shape=[-1]))
     return Rewrite(
         Gemm(shift(x, a), w, c, transB=1), Gemm(x, w, shift(c, moved), transB=1), where=[a.elements == a.dim(LAST)]
     )
 
 
-@false_control("factor-of-rows-into-weight", of="scale-columns-into-weight")
+@false_control("factor-of-rows-into-weight", of="scale-inputs-into-weight")
 def factor_of_rows_into_weight(
     x: Annotated[Tensor, Shape("k k")], w: Annotated[Tensor, Shape("k k"), CONSTANT], s: Columns
 ) -> Rewrite:
