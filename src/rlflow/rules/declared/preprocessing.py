@@ -66,14 +66,6 @@ def scale_channels_of_image_into_filters(
     )
 
 
-_SHIFTS: dict[str, tuple[Shift, bool]] = {
-    "addend-of-{}-to-bias": (Add, False),
-    "addend-of-{}-to-bias-with-bias": (Add, True),
-    "mean-of-{}-to-bias": (Sub, False),
-    "mean-of-{}-to-bias-with-bias": (Sub, True),
-}
-
-
 def _shifted(
     case: tuple[Shift, bool], x: Tensor, f: Tensor, b: Tensor, a: Tensor, window: InsideWindow
 ) -> tuple[Tensor, Tensor]:
@@ -86,7 +78,14 @@ def _shifted(
     )
 
 
-@rules({name.format("image"): case for name, case in _SHIFTS.items()})
+@rules(
+    {
+        "addend-of-image-to-bias": (Add, False),
+        "addend-of-image-to-bias-with-bias": (Add, True),
+        "mean-of-image-to-bias": (Sub, False),
+        "mean-of-image-to-bias-with-bias": (Sub, True),
+    }
+)
 def addend_of_image_to_bias(
     case: tuple[Shift, bool], x: Image, f: AllChannelsKernel, b: Bias, a: Constant, window: InsideWindow
 ) -> Rewrite:
@@ -94,7 +93,14 @@ def addend_of_image_to_bias(
     return Rewrite(*_shifted(case, x, f, b, a, window), where=[a.elements == 1])
 
 
-@rules({name.format("image-channels"): case for name, case in _SHIFTS.items()})
+@rules(
+    {
+        "addend-of-image-channels-to-bias": (Add, False),
+        "addend-of-image-channels-to-bias-with-bias": (Add, True),
+        "mean-of-image-channels-to-bias": (Sub, False),
+        "mean-of-image-channels-to-bias-with-bias": (Sub, True),
+    }
+)
 def addend_of_image_channels_to_bias(
     case: tuple[Shift, bool], x: Image, f: AllChannelsKernel, b: Bias, a: ImageChannels, window: InsideWindow
 ) -> Rewrite:
