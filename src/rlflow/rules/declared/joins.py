@@ -37,6 +37,7 @@ from rlflow.rules.dsl.operators import (
     Div,
     Erf,
     Exp,
+    Gelu,
     LayerNormalization,
     Log,
     MatMul,
@@ -63,6 +64,7 @@ from rlflow.rules.dsl.vocabulary import (
     WHOLE,
     Activation,
     AllChannels,
+    Approximation,
     Axis,
     Bounds,
     Factor,
@@ -136,6 +138,13 @@ def sum_of_crossed_parts(x: Grid, y: Grid, v: Grid, w: Grid) -> Rewrite:
 def function_of_parts(f: OperatorConstructor, x: Tensor, y: Tensor, k: Axis) -> Rewrite:
     """A function of the elements of a join, as the join of the parts' functions."""
     return Rewrite(f(Concat(x, y, axis=k)), Concat(f(x), f(y), axis=k))
+
+
+@rule("gelu-of-parts", "gelu-of-whole")
+def gelu_of_parts(x: Tensor, y: Tensor, k: Axis, a: Approximation) -> Rewrite:
+    """A Gelu of a join, as the join of the parts' Gelus."""
+    whole = Gelu(Concat(x, y, axis=k), approximate=a)
+    return Rewrite(whole, Concat(Gelu(x, approximate=a), Gelu(y, approximate=a), axis=k))
 
 
 @rule("clip-of-parts", "clip-of-whole")

@@ -37,6 +37,7 @@ from rlflow.rules.dsl.operators import (
     Erf,
     Exp,
     Flatten,
+    Gelu,
     Identity,
     LayerNormalization,
     Log,
@@ -61,6 +62,7 @@ from rlflow.rules.dsl.operators import (
 )
 from rlflow.rules.dsl.vocabulary import (
     LAST,
+    Approximation,
     Axis,
     Bounds,
     Constant,
@@ -170,6 +172,12 @@ def function_before_transpose(f: OperatorConstructor, x: Tensor, p: Permutation)
 def clip_before_transpose(x: Tensor, p: Permutation, bounds: Bounds) -> Rewrite:
     """A Clip of a transpose is the transpose of the Clip."""
     return Rewrite(Clip(Transpose(x, perm=p), **bounds), Transpose(Clip(x, **bounds), perm=p))
+
+
+@rule("gelu-before-transpose")
+def gelu_before_transpose(x: Tensor, p: Permutation, a: Approximation) -> Rewrite:
+    """A Gelu of a transpose is the transpose of the Gelu."""
+    return Rewrite(Gelu(Transpose(x, perm=p), approximate=a), Transpose(Gelu(x, approximate=a), perm=p))
 
 
 @rules(

@@ -21,6 +21,7 @@ from rlflow.rules.dsl import (
     false_control,
     law,
     laws,
+    rule,
     tensor,
 )
 from rlflow.rules.dsl.operators import (
@@ -30,6 +31,7 @@ from rlflow.rules.dsl.operators import (
     Erf,
     Exp,
     Gather,
+    Gelu,
     Gemm,
     LayerNormalization,
     Log,
@@ -50,7 +52,20 @@ from rlflow.rules.dsl.operators import (
     Sum,
     Tanh,
 )
-from rlflow.rules.dsl.vocabulary import BACKWARDS, LAST, ROWS, Axis, Bounds, Extent, Factor, Matrix, Row, Square
+from rlflow.rules.dsl.vocabulary import (
+    BACKWARDS,
+    LAST,
+    ROWS,
+    Approximation,
+    Axis,
+    Bounds,
+    Extent,
+    Factor,
+    Matrix,
+    OnOff,
+    Row,
+    Square,
+)
 
 FAMILY = "reading"
 
@@ -88,6 +103,12 @@ def function(f: OperatorConstructor, x: Tensor, read: Selection) -> Rewrite:
 def clip(x: Tensor, read: Selection, bounds: Bounds) -> Rewrite:
     """A Clip is computed only of the elements that are read."""
     return Rewrite(read(Clip(x, **bounds)), Clip(read(x), **bounds), where=read.where)
+
+
+@law("slice-before-gelu", "gather-before-gelu", over=SELECTIONS)
+def gelu(x: Tensor, read: Selection, a: Approximation) -> Rewrite:
+    """A Gelu is computed only of the elements that are read."""
+    return Rewrite(read(Gelu(x, approximate=a)), Gelu(read(x), approximate=a), where=read.where)
 
 
 @laws(
@@ -275,3 +296,20 @@ def gather_of_one_addend(x: Annotated[Tensor, Shape("m n")], z: Row, i: Row) -> 
 def gather_along_another_axis(x: Square, i: Row) -> Rewrite:
     """False: rows are not columns, though the matrix is square."""
     return Rewrite(Gather(Relu(x), i, axis=ROWS), Relu(Gather(x, i, axis=LAST)))
+
+
+@rule("mean-before-product")
+def mean_before_product(x: Annotated[Tensor, Shape("...b m k")], w: Matrix, k: OnOff) -> Rewrite:
+    """The mean of all rows of a product is the product of their mean: one row instead of all."""
+    mean = MatMul(ReduceMean(x, axes=[ROWS], keepdims=k), w)
+    return Rewrite(ReduceMean(MatMul(x, w), axes=[ROWS], keepdims=k), mean)
+
+
+@rule("mean-before-bias")
+def mean_before_bias(x: Annotated[Tensor, Shape("...b m n")], c: Row, k: OnOff) -> Rewrite:
+    """A bias is added to the mean of all rows instead of to all of them."""
+    return Rewrite(
+        ReduceMean(Add(x, c), axes=[ROWS], keepdims=k),
+        Add(ReduceMean(x, axes=[ROWS], keepdims=k), c),
+        where=[x.dim(ROWS) >= 1],
+    )

@@ -46,6 +46,9 @@ OnOff = Annotated[Attribute, Choice(0, 1)]
 Indices = Annotated[Tensor, Shape("...i")]
 IndexRow = Annotated[Tensor, Shape("i")]
 
+Approximation = Annotated[Attribute, Choice("none", "tanh")]
+"""The two functions that are called Gelu."""
+
 Bounds = Annotated[
     Attributes,
     Together(min=("lo", Choice(0.0, -1.0)), max=("hi", Choice(6.0, 1.0, 0.5))),
