@@ -7,24 +7,38 @@ it is, so that the verifier knows it, while a model holds 1.4142135. An example 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from rlflow.ops.fused import TANH_GELU_CUBIC, TANH_GELU_SLOPE
-from rlflow.rules.dsl import Condition, Operand, Rewrite, Shape, Tensor, false_control, law, rule, rules
+from rlflow.rules.dsl import (
+    Condition,
+    Operand,
+    Rewrite,
+    Shape,
+    Tensor,
+    false_control,
+    law,
+    rule,
+    rules,
+)
 from rlflow.rules.dsl.operators import (
     Add,
     Attention,
     Div,
     Erf,
+    Exp,
     Gelu,
     LayerNormalization,
     MatMul,
     Mul,
+    Neg,
     Pow,
     Reciprocal,
     ReduceMean,
     ReduceSum,
     RMSNormalization,
+    Sigmoid,
     Softmax,
     Sqrt,
     Sub,
@@ -108,6 +122,12 @@ def fuse_tanh_gelu(form: Form, x: Tensor) -> Rewrite:
     """Gelu by the hyperbolic tangent of a cubic."""
     halved, gate = form
     return Rewrite(halved(x, gate(x)), Gelu(x, approximate="tanh"))
+
+
+@rules({"fuse-sigmoid-of-quotient": partial(Div, 1.0), "fuse-sigmoid-of-reciprocal": Reciprocal})
+def fuse_sigmoid(inverse: Callable[[Tensor], Tensor], x: Tensor) -> Rewrite:
+    """A Sigmoid from its definition, 1 / (1 + exp(-x))."""
+    return Rewrite(inverse(Add(Exp(Neg(x)), 1.0)), Sigmoid(x))
 
 
 @rule("unfuse-gelu")
