@@ -18,6 +18,7 @@ FINDERS: Registry[Finder] = Registry(
     noun="finder",
     group="rlflow.finders",
     built_in={
+        "not a number": "rlflow.doctor.findings.not_numbers:not_numbers",
         "subnormal weights": "rlflow.doctor.findings.subnormal_weights:subnormal_weights",
         "subnormal activations": "rlflow.doctor.findings.subnormal_activations:subnormal_activations",
         "weights stored twice": "rlflow.doctor.findings.stored_twice:stored_twice",
