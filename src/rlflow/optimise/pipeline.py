@@ -44,7 +44,7 @@ from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import Judgement
 from rlflow.optimise.phases import Phases, sizes_of
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
-from rlflow.optimise.report import LatencyChange, Measured, PassesReport, Racer, Step, SubgraphReport
+from rlflow.optimise.report import AtSize, LatencyChange, Measured, PassesReport, Racer, Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
 from rlflow.optimise.timing import is_slower
 from rlflow.rules.library import Library
@@ -81,6 +81,7 @@ class PipelineResult:
     else, if that was asked for, and `before_passes` is the model without those that were taken. `refusals` are about
     candidates that were refused, of which this one may be the last, as `refusal` says; `rewriter` has taken its steps.
     It does `without` the steps of these rules, and may have won a `race`, in these `rounds` beside the original.
+    Where there are several sizes, it was checked and timed `at_sizes`; `equivalence` and `latency` are of the first.
     """
 
     candidate: ModelProto
@@ -102,6 +103,7 @@ class PipelineResult:
     without: tuple[str, ...] = ()
     race: tuple[Racer, ...] = ()
     rounds: tuple[Round, ...] = ()
+    at_sizes: tuple[AtSize, ...] = ()
 
     def ended_before(self, step: int) -> PipelineResult:
         """Return the result that ends at the cheapest graph before this one of its steps, counted from 1."""
@@ -112,7 +114,9 @@ class PipelineResult:
         *_, graph = replay(settled.start, shorter, of_its_rules(shorter, self.rewriter))
         result = replace(self.result, best=graph, best_ms=taken[last].runtime_ms, optimality=None)
         settled = replace(settled, last=graph, trajectory=shorter)
-        return replace(self, settled=settled, result=result, measured=None, refusal=None, race=(), rounds=())
+        return replace(
+            self, settled=settled, result=result, measured=None, refusal=None, race=(), rounds=(), at_sizes=()
+        )
 
     @property
     def prior(self) -> Prior:
@@ -502,19 +506,32 @@ class Pipeline:
     def _through_the_gate(
         self, found: PipelineResult, begun: _Beginning, original: Path, judgement: Judgement, deadline: Deadline
     ) -> PipelineResult:
-        """Export what was found, compare it with the original, and time it."""
+        """Export what was found, compare it with the original, and time it, at each size."""
         try:
             with of_candidate("the export"):
                 candidate, exported = _exported(found, original, "candidate.onnx")
             steps = (found.settled.start, found.settled.trajectory, found.rewriter or self.phases.method.rewriter)
-            derivation = Derivation(original, exported, *steps, begun.source, dimensions=self.phases.gate.dimensions)
-            equivalence = self.phases.check(derivation, judgement, deadline)
-            if equivalence is None:
-                return replace(found, left_because=UNCHECKED)
-            latency = self.phases.time(original, exported, found.prior, judgement, deadline, found.rounds)
+            reports = list[EquivalenceReport]()
+            for phases, own in self.phases.at_each_size(judgement):
+                derivation = Derivation(original, exported, *steps, begun.source, dimensions=phases.gate.dimensions)
+                report = phases.check(derivation, own, deadline)
+                if report is None:
+                    return replace(found, left_because=UNCHECKED)
+                reports.append(report)
+            latencies = self.phases.time_at_each_size(
+                original, exported, found.prior, judgement, deadline, found.rounds
+            )
         except Refused as refused:
             return replace(found, refusal=refused.refusal)
-        return replace(found, candidate=candidate, equivalence=equivalence, latency=latency, refusal=None)
+        return replace(
+            found,
+            candidate=candidate,
+            equivalence=reports[0],
+            latency=latencies[0],
+            # one size alone has no row
+            at_sizes=tuple(map(AtSize, self.phases.gate.sizes, reports, latencies)),
+            refusal=None,
+        )
 
 
 def _exported(found: PipelineResult, original: Path, name: str) -> tuple[ModelProto, Path]:

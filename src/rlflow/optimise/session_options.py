@@ -29,7 +29,7 @@ from rlflow.optimise.phases import Phases
 from rlflow.optimise.refusal import Refused, of_candidate
 from rlflow.optimise.report import OptionsReport
 from rlflow.optimise.runtimes import NO_TIME
-from rlflow.optimise.timing import is_faster
+from rlflow.optimise.timing import is_better
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.isolation import ProcessTimeout, call_isolated
 from rlflow.runtime.kernel_runs import at_work
@@ -149,11 +149,12 @@ def _tuned(
         if race.ratio(place) < _LEAST_RATIO:
             return _as_it_is(models, NOTHING_FASTER)
     equivalence = phases.check_made(original, racers[place], judgement, deadline)
-    latency = phases.time(files[0], racers[place], NOTHING_PREDICTED, judgement, deadline)
-    if not latency or not is_faster(latency, phases.setting):
-        return _as_it_is(models, NO_TIME if deadline.is_over or not latency else NOTHING_FASTER)
+    latencies = phases.time_at_each_size(files[0], racers[place], NOTHING_PREDICTED, judgement, deadline)
+    if not is_better(latencies, phases.setting, phases.gate):
+        return _as_it_is(models, NO_TIME if deadline.is_over or not all(latencies) else NOTHING_FASTER)
     model, options = found[place]
-    report = OptionsReport(options, latency[phases.setting])
+    changes = [latency[phases.setting] for latency in latencies]
+    report = OptionsReport(options, min(changes, key=lambda change: change.verdict.ratio))
     return Tuned(model, options.put_into(models[model]), report, equivalence)
 
 
