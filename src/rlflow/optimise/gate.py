@@ -135,7 +135,7 @@ class Judgement:
 
     @property
     def at_each_size(self) -> tuple[Judgement, ...]:
-        return (self, *self.elsewhere)
+        return (replace(self, elsewhere=()), *self.elsewhere)
 
 
 def judgeable(original: ModelProto | Path, config: GateConfig, deadline: Deadline = NO_DEADLINE) -> Judgement:
