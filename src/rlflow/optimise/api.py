@@ -174,9 +174,12 @@ class Request:
 
 
 class _Delivered(NamedTuple):
-    """The model that is delivered, why that one, and in which setting it runs; `session_options` if some were tried."""
+    """The model that is delivered, its file without options of a session, why that one, and in which setting it runs;
+    `session_options` if some were tried.
+    """
 
     model: ModelProto
+    file: Path
     written: Written
     reason: str
     setting: str
@@ -302,15 +305,15 @@ def _delivered(
     setting, is_better, reason = _in_fastest(settings, *decision) if settings else (request.setting, *decision)
     if flushed.report is not None and flushed.report.weights:
         reason = f"{flushed.report.reason}; {reason}"
-    if not is_better:
+    if not is_better or made.file is None:
         return _unchanged(made, flushed, reason, setting)
-    return _Delivered(made.candidate, "optimised", reason, setting, made.equivalence)
+    return _Delivered(made.candidate, made.file, "optimised", reason, setting, made.equivalence)
 
 
 def _unchanged(made: PipelineResult, flushed: Flushed, reason: str, setting: str) -> _Delivered:
     """The original, or that without subnormal weights, as what is delivered."""
     written: Written = "original" if flushed.equivalence is None else "flushed"
-    return _Delivered(flushed.model, written, reason, setting, flushed.equivalence or made.equivalence)
+    return _Delivered(flushed.model, flushed.file, written, reason, setting, flushed.equivalence or made.equivalence)
 
 
 def _tuned(
@@ -326,7 +329,8 @@ def _tuned(
     if delivered.written == "optimised":
         reason = f"as the rewritten model without ({delivered.reason})"
         choices.append(_unchanged(made, flushed, reason, delivered.setting))
-    found = tuned(phases, [each.model for each in choices], flushed.file, judgement, find, deadline)
+    models = [(each.model, each.file) for each in choices]
+    found = tuned(phases, models, flushed.file, judgement, find, deadline)
     chosen, options = choices[found.place], found.report
     if options.options == DEFAULTS:
         return delivered._replace(session_options=options)
@@ -445,8 +449,7 @@ def _in_settings(
         return ()
     candidate, known = None, judgement.report
     if not made.left_because and made.refusal is None:
-        candidate = write_mapped(made.candidate, flushed.file.with_name("result.onnx"), like=flushed.file)
-        known = made.equivalence
+        candidate, known = made.file, made.equivalence
     if request.on_progress:
         request.on_progress(1.0 - _BESIDE, "running the result in other settings")
     beside = Beside(flushed.file, candidate, request.setting, is_better, config, judgement.reference, deadline)

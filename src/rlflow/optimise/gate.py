@@ -318,11 +318,14 @@ def _compared(
     original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig, reference: Reference
 ) -> EquivalenceReport:
     """Compare a candidate, and run it as it will run on the inputs with which it will be timed: the original's."""
-    report = compare(original, candidate, threads=config.threads, dimensions=config.dimensions, reference=reference)
-    if report.equivalent:
-        inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
-        open_model(candidate, config.settings[-1], config.threads).run(inputs)
-    return report
+    return compare(
+        original,
+        candidate,
+        threads=config.threads,
+        dimensions=config.dimensions,
+        reference=reference,
+        to_run=draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions),
+    )
 
 
 def _tried(
