@@ -52,8 +52,8 @@ def optimise_all(
     shape: Annotated[
         list[str] | None,
         typer.Option(
-            help="Shape of an input with dynamic dimensions, as in x=1x128 or, at several sizes, x=1x128+8x384, which all "
-            "models have; repeatable. A model whose faster form would accept no other sizes is left as it is."
+            help="Shape of an input with dynamic dimensions, as in x=1x128 or, at several sizes, x=1x128+8x384, which "
+            "all models have; repeatable. A model whose faster form would accept no other sizes is left as it is."
         ),
     ] = None,
     threads: option.Threads = None,
