@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rlflow.rules.library import load as load_library
     from rlflow.rules.matching.rewriter import Rewriter
     from rlflow.rules.user_rules import load_rules
+    from rlflow.runtime.dispatch import dispatch_session
     from rlflow.runtime.isolation import Limits
     from rlflow.runtime.session_options import session_options
 
@@ -72,6 +73,7 @@ __all__ = [
     "Rewriter",
     "RuleError",
     "TypeInferenceError",
+    "dispatch_session",
     "equivalence",
     "from_onnx",
     "load_library",
@@ -96,6 +98,7 @@ _HOMES = {
     "Optimiser": "rlflow.method:Method",  # an older name
     "PricingConfig": "rlflow.cost.pricing:PricingConfig",
     "Rewriter": "rlflow.rules.matching.rewriter:Rewriter",
+    "dispatch_session": "rlflow.runtime.dispatch:dispatch_session",
     "from_onnx": "rlflow.onnx_io:from_onnx",
     "load_library": "rlflow.rules.library:load",
     "load_rules": "rlflow.rules.user_rules:load_rules",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rlflow.cli.arguments import parse_budget, parse_shape
+from rlflow.cli.arguments import parse_budget, parse_shape, parse_shapes
 from rlflow.errors import InputError
 
 
@@ -25,3 +25,8 @@ def test_shapes_that_are_none(text):
 
 def test_shapes_are_read_from_the_end():
     assert parse_shape("a=b=2x3") == ("a=b", (2, 3))
+
+
+def test_several_sizes_are_joined():
+    assert parse_shapes("a+b=2x3+4") == ("a+b", ((2, 3), (4,)))
+    assert parse_shapes("x=2x3") == parse_shape("x=2x3"), "one is a shape, not a list of it"

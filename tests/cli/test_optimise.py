@@ -3,6 +3,7 @@
 import json
 import sys
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -10,11 +11,13 @@ from support.onnx_models import save
 from support.pages import content_of
 from support.small_models import foldable_model
 
+import rlflow as library
 from rlflow import schemas
 from rlflow.equivalence.compare import compare
 from rlflow.runtime.hardware import usable_cores
+from rlflow.runtime.session import open_session, run
 from rlflow.runtime.session_options import SessionOptions
-from rlflow.schemas.reports import OptimiseReport
+from rlflow.schemas.reports import DispatchReport, OptimiseReport
 
 
 def interface(path):
@@ -245,6 +248,53 @@ def test_a_false_rule_is_refused_before_the_work(rlflow, tmp_path):
     assert f"{own}:{line}: " in err
     assert "is refuted" in err
     assert not target.exists()
+
+
+SEVERAL = ("--method", "greedy", "--budget", "40s", "--default-options", "--shape", "image=1x3x32x32+4x3x32x32")
+
+
+@pytest.mark.slow
+def test_a_model_for_several_sizes_is_told_of_by_size(rlflow, tmp_path):
+    """On the page, too; what was decided of all is kept."""
+    source, target, page = tmp_path / "in.onnx", tmp_path / "out.onnx", tmp_path / "page.html"
+    save(source, "conv", batch="batch")
+    code, out, err = rlflow("optimise", source, "-o", target, *SEVERAL, "--report", page, "--json")
+    assert code == 0, err
+    report, told = json.loads(out), content_of(page.read_text(encoding="utf-8"))
+    assert [row["shapes"] for row in report["sizes"]] == [{"image": [1, 3, 32, 32]}, {"image": [4, 3, 32, 32]}]
+    assert [where.split(", ")[-1] for where, *_ in told["latency"]] == ["image=1x3x32x32", "image=4x3x32x32"]
+    assert interface(target) == interface(source)
+    for rows in (1, 2, 4):
+        assert compare(source, target, dimensions={"batch": rows}).equivalent
+    code, out, _ = rlflow("optimise", source, "-o", target, *SEVERAL, "--json")
+    assert code == 0
+    assert len(json.loads(out)["sizes"]) == 2
+
+
+@pytest.mark.slow
+def test_dispatch_writes_a_model_for_each_size_and_a_table(rlflow, tmp_path):
+    source, target = save(tmp_path / "in.onnx", "conv", batch="batch"), tmp_path / "out.onnx"
+    code, out, err = rlflow("optimise", source, "-o", target, *SEVERAL, "--dispatch", "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    schemas.validate(DispatchReport, told)
+    files = ["out.1x3x32x32.onnx", "out.4x3x32x32.onnx"]
+    assert [report["output"] for report in told["reports"]] == [str(tmp_path / file) for file in files]
+    assert told["table"] == f"{target}.dispatch.json"
+    assert not target.exists()
+    table = json.loads((tmp_path / "out.onnx.dispatch.json").read_text())
+    assert [row["file"] for row in table["models"]] == files
+    for row, report in zip(table["models"], told["reports"], strict=True):
+        assert (row["shapes"], row["written"], row["reason"]) == tuple(
+            report[key] for key in ("shapes", "written", "reason")
+        )
+        assert row["latency"] in [None, *report["latency"].values()]
+    dispatch = library.dispatch_session(told["table"])
+    for rows in (4, 1):
+        image = np.random.default_rng(rows).standard_normal((rows, 3, 32, 32), np.float32)
+        (logits,) = dispatch.run(None, {"image": image})
+        (expected,) = run(open_session(onnx.load(source), "as_written"), {"image": image}).values()
+        np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_a_page_is_written_beside_the_model(rlflow, tmp_path):

@@ -62,12 +62,13 @@ def test_the_tutorial_of_a_model_runs(tmp_path: Path) -> None:
     """
     page = (DOCS / "tutorials/faster_model.md").read_text()
     blocks = re.findall(r"^```(bash|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 10
     for kind, text in blocks:
         command = ["bash", "-ec", text] if kind == "bash" else [sys.executable, "-c", text]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode in ((0, 1) if text.startswith("rlflow doctor") else (0,)), done.stderr
-    assert {"model.onnx", "faster.onnx", "one.onnx", "page.html"} <= {path.name for path in tmp_path.iterdir()}
+    written = {"model.onnx", "faster.onnx", "one.onnx", "page.html", "any_faster.onnx", "sized.onnx.dispatch.json"}
+    assert written <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_notebook_runs_as_it_is_stored(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.method import Budget
 from rlflow.onnx_io import importer, model_file, save_model
-from rlflow.optimise import specialise
+from rlflow.optimise import api, pipeline, specialise
 from rlflow.optimise.api import Optimised
 from rlflow.optimise.clock import Shares
 from rlflow.optimise.specialise import Assumptions
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.session_options import SessionOptions
 from rlflow.search.greedy import Greedy
 
 LIBRARY = rlflow.load_library()
@@ -39,6 +41,8 @@ FIVE_PRODUCTS = """
 """
 """Products of weights by weights are carried out once, when the model is exported."""
 GATE = rlflow.GateConfig(draws=1, rounds=2, runs_per_round=1)
+SMALL_BERT = {"layers": 2, "hidden": 64, "heads": 2, "intermediate": 128, "sequence": 16, "vocabulary": 50}
+ONE_THREAD = SessionOptions(intra_op_num_threads=1)
 FAST: dict[str, Any] = {"budget_s": 120.0, "gate": GATE, "setting": "as_written", "shortlist": 0}
 """Greedy search is done in no time; the budget is for busy machines."""
 
@@ -243,6 +247,26 @@ def test_a_model_is_read_and_checked_once_and_each_graph_imported_once(
     found = optimise(tmp_path / "source.onnx", **settings)
     assert found.result.trajectory.steps or any(report.steps for report in found.report.subgraphs)
     assert +counts == expected
+
+
+@pytest.mark.slow
+def test_each_model_is_written_once_whatever_is_done_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The original and what races: the winner is checked, timed and tried with session options in the same file."""
+    written: list[str] = []
+    for module in (api, pipeline):
+        real = module.write_mapped
+
+        def watched(model: ModelProto, path: Path, like: Path | None = None, real: Any = real) -> Path:
+            written.append(path.name)
+            return real(model, path, like)
+
+        monkeypatch.setattr(module, "write_mapped", watched)
+    settings = {"shortlist": 4, "setting": "deployed", "gate": replace(GATE, racers=3)}
+    found = optimise(zoo.build("bert", **SMALL_BERT), session_options=lambda *_: [ONE_THREAD], **settings)
+    assert len(found.report.race) > 1
+    assert found.report.session_options is not None
+    raced = [f"candidate_{number}.onnx" for number in range(len(found.report.race))]
+    assert written == ["original.onnx", *raced]
 
 
 def test_what_was_not_replayed_is_what_the_replay_gives() -> None:

@@ -61,6 +61,13 @@ def test_another_value_of_an_option_is_another_question(name: str, tmp_path: Pat
     assert len(digests) == 2
 
 
+def test_other_sizes_or_their_order_are_another_question(tmp_path: Path) -> None:
+    """By the first a search goes."""
+    model, sizes = save(tmp_path / "in.onnx", "tiny_chain"), [(1, 2), (1, 3)]
+    shapes = [{"x": sizes[0]}, {"x": sizes}, {"x": sizes[::-1]}, {"x": [*sizes, (1, 4)]}]
+    assert len({Question.of(model, replace(NOTHING_SAID, shape=shape)).digest for shape in shapes}) == len(shapes)
+
+
 @pytest.mark.parametrize("name", sorted(ASKED - {"rules"}))
 def test_the_call_heeds_every_option(name: str) -> None:
     """A file of rules is read for the call, which tests of the command do."""

@@ -19,6 +19,7 @@ from rlflow.optimise.phases import Phases, sizes_of
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.sizes import Size
 from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.search.greedy import Greedy
 
@@ -154,3 +155,24 @@ def test_a_subgraph_has_its_own_sizes_and_says_where_it_is(phases: Phases) -> No
     assert inner.on_progress is not None
     inner.on_progress(0.5, "searching")
     assert told == ["the body of y: searching"]
+
+
+def test_rounds_are_kept_free_at_each_size(phases: Phases) -> None:
+    """The check of both takes as long as judging both did; a session of the second size takes twice as long."""
+    deadline = Deadline.after(60.0, now_s=Clock())
+    first, second = ({"deployed": Pace(opening_s=0.2, running_s=running_s)} for running_s in (0.01, 0.07))
+    judgement = Judgement(EQUAL, paces=first, wall_s=2.0, elsewhere=(Judgement(EQUAL, paces=second),))
+    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.0 - 16 * (0.24 + 0.48))
+
+
+def test_each_size_has_its_own_phases(phases: Phases) -> None:
+    sizes = tuple(Size({"x": (rows, 4)}, {"n": rows}) for rows in (1, 8))
+    several = replace(phases, gate=GateConfig(dimensions=sizes[0].dimensions, sizes=sizes))
+    judgement = Judgement(EQUAL, elsewhere=(Judgement(EQUAL, "too large"),))
+    found = list(several.at_each_size(judgement))
+    assert [each.gate.dimensions for each, _ in found] == [{"n": 1}, {"n": 8}]
+    assert [each.gate.where for each, _ in found] == [" at x=1x4", " at x=8x4"]
+    assert [own.unjudgeable for _, own in found] == ["", "too large"]
+    assert [list(each.at_each_size(own)) for each, own in found] == [[pair] for pair in found], "none inside a size"
+    assert several.inside("the body of y", ["n"]).gate.at_each_size[0].dimensions == {"n": 1}
+    assert [each.gate.where for each, _ in phases.at_each_size(Judgement(EQUAL))] == [""]

@@ -136,12 +136,12 @@ def test_the_original_may_be_faster_with_options_than_what_was_made_of_it(tmp_pa
     config = GateConfig(draws=1, runs_per_round=2)
     judgement, nothing = judged(slow, config), Library(())
     phases = Phases(Greedy(nothing, Rewriter(()), AnalyticCost()), AnalyticCost(), "deployed", config)
-    original = write_mapped(slow, tmp_path / "original.onnx")
+    original, again = (write_mapped(slow, tmp_path / f"original_{number}.onnx") for number in range(2))
 
     def find(file: Path, *_: object) -> list[SessionOptions]:
         return [ONE_THREAD] if file.stem.endswith("1") else []
 
-    found = tuned(phases, [slow, slow], original, judgement, find, NO_DEADLINE)
+    found = tuned(phases, [(slow, original), (slow, again)], original, judgement, find, NO_DEADLINE)
     assert (found.place, found.report.options) == (1, ONE_THREAD)
     assert found.equivalence is not None
     assert found.equivalence.equivalent

@@ -9,7 +9,7 @@ from onnx import ModelProto
 from rlflow import zoo
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.report import LatencyChange
-from rlflow.optimise.timing import is_faster, is_slower, latency_change, raced, timed
+from rlflow.optimise.timing import is_better, is_faster, is_slower, latency_change, raced, timed
 from rlflow.runtime.isolation import Limits
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.belief import Belief
@@ -103,3 +103,40 @@ def test_what_a_race_has_shown_counts(much_work: ModelProto, little_work: ModelP
     more = timed(much_work, little_work, "as_written", GateConfig(runs_per_round=2, time_s=60.0), before=rounds(1.0, 1))
     assert 2 <= more.verdict.rounds
     assert more.verdict.decision == "faster"
+
+
+def at_sizes(*times_ms: float, count: int = 6) -> list[dict[str, LatencyChange]]:
+    """Of a candidate beside an original that takes 2 ms at each size; nothing is known of the size of 0 ms."""
+    return [{"deployed": latency_change(rounds(each, count), Belief())} if each else {} for each in times_ms]
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "better"),
+    [
+        ([1.0], True),
+        ([1.0, 1.5], True),
+        ([2.0, 1.0, 2.0], True),
+        ([2.0, 2.0], False),
+        ([1.0, 4.0], False),
+        ([1.0, 2.2], False),
+        ([1.0, 0.0], False),
+        ([0.0], False),
+    ],
+)
+def test_better_is_what_is_faster_at_one_size_and_slower_at_none(times_ms: list[float], better: bool) -> None:
+    assert is_better(at_sizes(*times_ms, count=12), "deployed", GateConfig()) is better
+
+
+def test_where_too_little_is_known_of_a_size_nothing_is_better() -> None:
+    """After a round, a model of the same time may still be slower by a percent."""
+    assert not is_better([*at_sizes(1.0), *at_sizes(2.0, count=1)], "deployed", GateConfig())
+
+
+def test_a_proof_is_asked_for_at_each_size() -> None:
+    """What may be believed of one that is undecided does not count."""
+    proof = SequentialTest()
+    half = {"deployed": latency_change(rounds(1.0, 12), Belief(), proof)}
+    undecided = {"deployed": latency_change(rounds(1.9, 3), Belief(), proof)}
+    assert undecided["deployed"].verdict.decision == "undecided"
+    assert is_better([half, half], "deployed", GateConfig(proof=proof))
+    assert not is_better([half, undecided], "deployed", GateConfig(proof=proof))

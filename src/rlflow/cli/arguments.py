@@ -20,6 +20,16 @@ def parse_budget(text: str) -> float:
     return seconds
 
 
+def parse_shapes(text: str) -> tuple[str, tuple[int, ...] | tuple[tuple[int, ...], ...]]:
+    """Return the name of an input and its shape, or its shapes at several sizes, as in x=1x128+8x384.
+
+    `InputError` for anything else.
+    """
+    name, _, given = text.rpartition("=")
+    shapes = tuple(parse_shape(f"{name}={shape}")[1] for shape in given.split("+"))
+    return name, shapes if len(shapes) > 1 else shapes[0]
+
+
 def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     """Return the name of an input and its shape. `InputError` for anything that is not like x=1x128."""
     name, _, sizes = text.rpartition("=")

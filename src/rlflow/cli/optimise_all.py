@@ -11,7 +11,7 @@ import typer
 
 from rlflow.atomic_file import written_whole
 from rlflow.cli import optimise_options as option
-from rlflow.cli.arguments import parse_budget, parse_shape
+from rlflow.cli.arguments import parse_budget, parse_shapes
 from rlflow.cli.cache import kept_answers, price_cache
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RLFlowError
@@ -52,8 +52,8 @@ def optimise_all(
     shape: Annotated[
         list[str] | None,
         typer.Option(
-            help="Shape of an input with dynamic dimensions, as in x=1x128, which all models have; repeatable. A model "
-            "whose faster form would accept no other sizes is left as it is."
+            help="Shape of an input with dynamic dimensions, as in x=1x128 or, at several sizes, x=1x128+8x384, which "
+            "all models have; repeatable. A model whose faster form would accept no other sizes is left as it is."
         ),
     ] = None,
     threads: option.Threads = None,
@@ -79,7 +79,7 @@ def optimise_all(
         rules=rules,
         disable=disable or (),
         strict=strict,
-        shape=dict(map(parse_shape, shape or ())),
+        shape=dict(map(parse_shapes, shape or ())),
         threads=threads,
         prove=prove,
         default_options=True,  # this machine's would not be those of all who use the file

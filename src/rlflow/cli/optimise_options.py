@@ -55,7 +55,16 @@ Shape = Annotated[
     list[str] | None,
     typer.Option(
         help="Shape of an input with dynamic dimensions, as in x=1x128; repeatable. The dimensions stay dynamic unless "
-        "a rewrite needs these sizes; then the result accepts no others, and the report says so."
+        "a rewrite needs these sizes; then the result accepts no others, and the report says so. Several sizes, as in "
+        "x=1x128+8x384: the dimensions stay dynamic, and the result is checked and timed at each."
+    ),
+]
+Dispatch = Annotated[
+    bool,
+    typer.Option(
+        "--dispatch",
+        help="Write a model for each of several sizes instead of one for all, OUTPUT.1x128.onnx and so on, each with "
+        "its share of the budget, and OUTPUT.dispatch.json, by which rlflow.dispatch_session opens the right one.",
     ),
 ]
 Read = Annotated[

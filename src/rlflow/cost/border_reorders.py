@@ -32,6 +32,7 @@ from rlflow.cost.exact_sum import Exact, exact
 from rlflow.cost.fragment import is_result
 from rlflow.cost.regions import readers, stand_ins
 from rlflow.errors import InputError
+from rlflow.ir.dimension import size_of
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT, Node, Ref
 from rlflow.ir.preview import Preview
@@ -196,7 +197,7 @@ class Reordering:
     def _ms(self, tensor_type: TensorType | None) -> float:
         us = self.config.launch_us
         if tensor_type is not None:
-            sizes = (self._dimensions.get(d, 1) if isinstance(d, str) else d or 1 for d in tensor_type.shape or ())
+            sizes = (size_of(dimension, self._dimensions) or 1 for dimension in tensor_type.shape or ())
             mb = prod(sizes) * item_size(tensor_type.dtype) / 1e6
             us += mb * (self.config.us_per_mb if mb <= self.config.cache_mb else self.config.far_us_per_mb)
         return us / 1e3

@@ -33,7 +33,7 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.equivalence.difference import Difference, differences, differences_beyond
-from rlflow.equivalence.drawing import Outputs, Reference
+from rlflow.equivalence.drawing import Inputs, Outputs, Reference
 from rlflow.equivalence.float64_check import FloatRuns, check_in_float64
 from rlflow.equivalence.interface import interface_problem
 from rlflow.equivalence.reference import outputs_of, reference_of
@@ -56,6 +56,7 @@ def compare(
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
     reference: Reference | None = None,
     exceptional: bool = False,
+    to_run: Inputs | None = None,
 ) -> EquivalenceReport:
     """Compare interfaces, then outputs on `draws` drawn inputs, or on `inputs` if these are given.
 
@@ -67,8 +68,9 @@ def compare(
     agree on NaN and infinities, too, in the first setting. Both models run in both settings, or in `setting`, on
     `threads` threads.
 
-    An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that does not,
-    and `InputError` when `draws` is below 1 or `seed` below 0.
+    In its last setting, the optimised model runs on the inputs `to_run`, too, if these are given; nobody looks at the
+    outputs. An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that
+    does not, and `InputError` when `draws` is below 1 or `seed` below 0.
     """
     structure = structure_of(original)
     if problem := interface_problem(structure, structure_of(optimised), dimensions):
@@ -90,7 +92,8 @@ def compare(
     for each in reference.settings:
         known = reference if each == reference.setting else reference.ordinary
         try:
-            actual = outputs_of(open_model(optimised, each, threads), known.inputs)
+            further = [] if to_run is None or each != reference.settings[-1] else [to_run]
+            actual = outputs_of(open_model(optimised, each, threads), [*known.inputs, *further])[: len(known.inputs)]
         except RLFlowError as error:
             reports[each] = not_equivalent(str(error), structure, len(reference.inputs), is_run=False)
         else:

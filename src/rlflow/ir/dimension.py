@@ -8,10 +8,13 @@ Dimensions of one symbol are equal; equal dimensions may still have different sy
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from rlflow.ir.tensor_type import Dimension
 
 _SHIFTED = re.compile(r"~(.*)([+-][0-9]+)", re.DOTALL)
+_DIVIDED = re.compile(r"~\((.*)\)//([0-9]+)", re.DOTALL)
+_LIMITED = re.compile(r"~min\((.*), ([0-9]+)\)", re.DOTALL)
 
 
 def plus(symbol: str, number: int) -> str:
@@ -34,3 +37,18 @@ def at_most(symbol: str, number: int) -> str:
 def is_at_most(dimension: Dimension, symbol: Dimension) -> bool:
     """Return True if the dimension is `at_most` of this symbol and some number."""
     return isinstance(dimension, str) and dimension.startswith(f"~min({symbol}, ")
+
+
+def size_of(dimension: Dimension, sizes: Mapping[str, int]) -> int | None:
+    """Return the size of a dimension from those of symbols, however it was derived from them; None if it is not known.
+
+    size_of("~(~height-2)//2", {"height": 32}) is 15.
+    """
+    if not isinstance(dimension, str) or dimension in sizes:
+        return sizes[dimension] if isinstance(dimension, str) else dimension
+    for form, derive in ((_SHIFTED, int.__add__), (_DIVIDED, int.__floordiv__), (_LIMITED, min)):
+        found = form.fullmatch(dimension)
+        base = size_of(found[1], sizes) if found else None
+        if found and base is not None:
+            return derive(base, int(found[2]))
+    return None

@@ -39,7 +39,7 @@ from rlflow.onnx_io.data_place import is_outside, place_of
 from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES
 from rlflow.onnx_io.saving import save_model
 from rlflow.onnx_io.shared_weights import with_weights_of, without_weights_of
-from rlflow.optimise.api import NOT_FASTER, Optimised
+from rlflow.optimise.api import INTERRUPTED_TIMING, NOT_FASTER, SLOWER, Optimised
 from rlflow.optimise.asked import Asked
 from rlflow.optimise.pipeline import NOTHING_FOUND
 from rlflow.optimise.report import OptimisationReport
@@ -190,8 +190,10 @@ def _is_final(optimised: Optimised) -> bool:
     if optimised.report.refusals or any(inside.refusals for inside in optimised.report.subgraphs):
         return False
     if optimised.written == "optimised":
-        return any(change.verdict.decision == "faster" for change in optimised.latency.values())
-    return optimised.reason.endswith((NOTHING_FOUND, NOT_FASTER))
+        latencies = [row.latency for row in optimised.report.sizes] or [optimised.latency]
+        decisions = [change.verdict.decision for latency in latencies for change in latency.values()]
+        return "faster" in decisions and not optimised.reason.endswith(INTERRUPTED_TIMING)
+    return optimised.reason.endswith((NOTHING_FOUND, NOT_FASTER, SLOWER))
 
 
 def _below(paths: Iterable[Path]) -> list[Path]:

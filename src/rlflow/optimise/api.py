@@ -32,23 +32,23 @@ from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
 from rlflow.optimise.pre_passes import FirstMove
-from rlflow.optimise.report import InSetting, LatencyChange, OptimisationReport, OptionsReport
+from rlflow.optimise.report import AtSize, InSetting, LatencyChange, OptimisationReport, OptionsReport
 from rlflow.optimise.runtimes import Beside, fastest
 from rlflow.optimise.session_options import FindOptions, tuned
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
-from rlflow.optimise.timing import is_faster, is_slower
+from rlflow.optimise.timing import is_better, is_faster, is_slower
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.user_rules import library_of
 from rlflow.runtime.hardware import fingerprint
-from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, said
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting
 from rlflow.runtime.session_options import DEFAULTS, SessionOptions, write_beside
+from rlflow.runtime.sizes import Shapes, Size, each_size
 from rlflow.runtime.timing.apart import time_batch_apart
 from rlflow.schemas.figures import Written
 from rlflow.search.factory import make_search
@@ -69,6 +69,7 @@ PASSES = "passes"
 """The method that has no rules, and whose passes are all that is done."""
 PROVEN = "faster beyond noise and equal within rounding"
 NOT_FASTER = "the rewritten model was not faster beyond noise"
+SLOWER = "the rewritten model was slower; optimised for each size by itself (--dispatch), it may be faster"
 UNTIMED = "the budget was over before the rewritten model was timed"
 UNDECIDED = "the time was over before timing could tell if the rewritten model is faster"
 """Followed by the probability that it is."""
@@ -149,7 +150,7 @@ class Request:
     budget_s: float | None
     setting: str
     beside: Sequence[str]
-    shapes: Mapping[str, Sequence[int]]
+    shapes: Shapes
     read: Sequence[str]
     gate: GateConfig
     shares: Shares
@@ -173,9 +174,12 @@ class Request:
 
 
 class _Delivered(NamedTuple):
-    """The model that is delivered, why that one, and in which setting it runs; `session_options` if some were tried."""
+    """The model that is delivered, its file without options of a session, why that one, and in which setting it runs;
+    `session_options` if some were tried.
+    """
 
     model: ModelProto
+    file: Path
     written: Written
     reason: str
     setting: str
@@ -197,10 +201,11 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
         request = _without_rules(request)
     factory: Any = METHODS.get(request.method) if isinstance(request.method, str) else request.method
     source = Source.of(model).reading(request.read)
-    dimensions = dimensions_of(source.model, request.shapes)
-    sizes = dimensions | dict(request.gate.dimensions or {})
-    context = _context(request, sizes)
-    config = replace(request.gate.running_in(request.setting), dimensions=sizes, exceptional=request.strict)
+    sizes = each_size(source.model, request.shapes)
+    # Of several sizes none may be assumed: what is delivered is for all of them.
+    assumed = sizes[0].dimensions if len(sizes) == 1 else {}
+    config = _config(request, sizes)
+    context = _context(request, config.dimensions or {})
     whole, deadline = deadline, deadline.part(1.0 - _OPTIONS) if request.session_options else deadline
     with scratch_folder() as folder:
         original = write_mapped(source.model, folder / "original.onnx")
@@ -226,7 +231,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
                 made_without=None if _ready(factory) else made_without,
                 known=request.known,
             )
-            pipeline = Pipeline(phases, search.rules, dimensions)
+            pipeline = Pipeline(phases, search.rules, assumed)
             flushed = without_subnormals(phases, source.model, original, judged, deadline)
             argument = source.argument if flushed.equivalence is None else ""
             until = deadline.part(1.0 - _BESIDE) if request.beside else deadline
@@ -239,7 +244,21 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     rewriting = _rewriting(made, search, shortlist, bool(argument))
-    return _optimised(made, flushed, source, search, rewriting, request, delivered, settings)
+    return _optimised(made, flushed, source, search, rewriting, request, delivered, settings, sizes[0])
+
+
+def _config(request: Request, sizes: Sequence[Size]) -> GateConfig:
+    """The settings by which a result is checked and timed, at each of the sizes."""
+    if len(sizes) > 1 and request.beside:
+        raise InputError("several sizes are for one runtime and one precision: name these, instead of auto")
+    given = request.gate.dimensions or {}
+    sizes = [replace(size, dimensions={**size.dimensions, **given}) for size in sizes]
+    return replace(
+        request.gate.running_in(request.setting),
+        dimensions=sizes[0].dimensions,
+        sizes=tuple(sizes) if len(sizes) > 1 else (),
+        exceptional=request.strict,
+    )
 
 
 def _without_rules(request: Request) -> Request:
@@ -286,15 +305,15 @@ def _delivered(
     setting, is_better, reason = _in_fastest(settings, *decision) if settings else (request.setting, *decision)
     if flushed.report is not None and flushed.report.weights:
         reason = f"{flushed.report.reason}; {reason}"
-    if not is_better:
+    if not is_better or made.file is None:
         return _unchanged(made, flushed, reason, setting)
-    return _Delivered(made.candidate, "optimised", reason, setting, made.equivalence)
+    return _Delivered(made.candidate, made.file, "optimised", reason, setting, made.equivalence)
 
 
 def _unchanged(made: PipelineResult, flushed: Flushed, reason: str, setting: str) -> _Delivered:
     """The original, or that without subnormal weights, as what is delivered."""
     written: Written = "original" if flushed.equivalence is None else "flushed"
-    return _Delivered(flushed.model, written, reason, setting, flushed.equivalence or made.equivalence)
+    return _Delivered(flushed.model, flushed.file, written, reason, setting, flushed.equivalence or made.equivalence)
 
 
 def _tuned(
@@ -310,7 +329,8 @@ def _tuned(
     if delivered.written == "optimised":
         reason = f"as the rewritten model without ({delivered.reason})"
         choices.append(_unchanged(made, flushed, reason, delivered.setting))
-    found = tuned(phases, [each.model for each in choices], flushed.file, judgement, find, deadline)
+    models = [(each.model, each.file) for each in choices]
+    found = tuned(phases, models, flushed.file, judgement, find, deadline)
     chosen, options = choices[found.place], found.report
     if options.options == DEFAULTS:
         return delivered._replace(session_options=options)
@@ -329,6 +349,7 @@ def _optimised(
     request: Request,
     delivered: _Delivered,
     settings: tuple[InSetting, ...],
+    size: Size,
 ) -> Optimised:
     """Report on the model that is delivered."""
     report = OptimisationReport(
@@ -343,6 +364,8 @@ def _optimised(
         budget_s=request.budget_s,
         setting=delivered.setting,
         settings=settings,
+        shapes=size.shapes,
+        sizes=made.at_sizes,
         session_options=delivered.session_options,
         threads=request.gate.threads,
         seed=request.gate.seed,
@@ -384,6 +407,8 @@ def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tup
     """
     if made.left_because:
         return False, made.left_because
+    if made.at_sizes:
+        return _decision_at_sizes(made.at_sizes, request, deadline)
     if made.latency and is_faster(made.latency, request.setting):
         verdict = made.latency[request.setting].verdict
         believed = f"faster with probability {verdict.faster_probability:.2f} and equal within rounding"
@@ -397,6 +422,24 @@ def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tup
     return False, f"{UNDECIDED} (probability {verdict.faster_probability:.2f})" if is_cut_short else NOT_FASTER
 
 
+def _decision_at_sizes(rows: Sequence[AtSize], request: Request, deadline: Deadline) -> tuple[bool, str]:
+    """Decide for a candidate that must be slower at none of the sizes."""
+    latencies = [row.latency for row in rows]
+    decisions = [latency[request.setting].verdict.decision if latency else "undecided" for latency in latencies]
+    if is_better(latencies, request.setting, request.gate):
+        faster = f"{decisions.count('faster')} of {len(rows)} sizes"
+        return True, f"faster at {faster}, slower at none, and equal within rounding at each"
+    if "slower" in decisions:
+        slower = "; ".join(str(row.size) for row, each in zip(rows, decisions, strict=True) if each == "slower")
+        return False, f"at {slower}, {SLOWER}"
+    if deadline.is_interrupted():
+        return True, INTERRUPTED_TIMING if any(latencies) else INTERRUPTED_UNTIMED
+    open_ones = [str(row.size) for row, each in zip(rows, decisions, strict=True) if each == "undecided"]
+    if "faster" in decisions or not all(latencies):
+        return False, f"the time was over before timing could tell that it is not slower at {'; '.join(open_ones)}"
+    return False, NOT_FASTER
+
+
 def _in_settings(
     made: PipelineResult, flushed: Flushed, is_better: bool, request: Request, config: GateConfig, deadline: Deadline
 ) -> tuple[InSetting, ...]:
@@ -406,8 +449,7 @@ def _in_settings(
         return ()
     candidate, known = None, judgement.report
     if not made.left_because and made.refusal is None:
-        candidate = write_mapped(made.candidate, flushed.file.with_name("result.onnx"), like=flushed.file)
-        known = made.equivalence
+        candidate, known = made.file, made.equivalence
     if request.on_progress:
         request.on_progress(1.0 - _BESIDE, "running the result in other settings")
     beside = Beside(flushed.file, candidate, request.setting, is_better, config, judgement.reference, deadline)

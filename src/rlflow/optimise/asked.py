@@ -9,7 +9,7 @@ Invariant: an option of the command that may change its answer is a field here, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import usable_cores
 from rlflow.runtime.runtimes import AUTO, ONNX_RUNTIME, PRECISIONS, runtime_names, setting_of, settings_of
+from rlflow.runtime.sizes import Shapes
 from rlflow.runtime.timing.sequential import SequentialTest
 
 _TRAINED = "rlflow"
@@ -45,7 +46,7 @@ class Asked:
     rules: Path | None = None
     disable: Sequence[str] = ()
     strict: bool = False
-    shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    shape: Shapes = field(default_factory=dict)
     read: Sequence[str] = ()
     policy: Path | None = None
     trained_on: str | None = None

@@ -87,6 +87,8 @@ def _proven(phases: Phases, as_it_is: Flushed, found: Found, judgement: Judgemen
     flushed = multiplied(as_it_is.model, kept, 0.0)
     file = write_mapped(flushed, original.with_name("flushed.onnx"), like=original)
     timing = replace(phases, gate=replace(phases.gate, rounds=_ROUNDS, proof=None))
+    if phases.gate.sizes:  # the proof was at the first
+        phases.check_made(original, file, judgement, deadline)
     latency = timing.time(original, file, NOTHING_PREDICTED, judgement, deadline.part(_SHARE))
     again = judgeable(file, phases.gate, deadline.part(phases.shares.of("judging")))
     left = tuple(each for each in found.all if each not in kept)
@@ -124,7 +126,9 @@ def _run_ratio(original: Judgement, flushed: Judgement, setting: str) -> float |
 def _done(judgement: Judgement, again: Judgement) -> Future[Judgement]:
     """The judgement on the original with the times that the model without subnormals takes, if these are known."""
     if not again.unjudgeable:
-        judgement = replace(judgement, paces=again.paces, wall_s=again.wall_s)
+        pairs = zip(judgement.elsewhere, again.elsewhere, strict=True)
+        elsewhere = tuple(replace(own, paces=other.paces, wall_s=other.wall_s) for own, other in pairs)
+        judgement = replace(judgement, paces=again.paces, wall_s=again.wall_s, elsewhere=elsewhere)
     judging: Future[Judgement] = Future()
     judging.set_result(judgement)
     return judging

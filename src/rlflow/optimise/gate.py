@@ -38,6 +38,7 @@ from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
 from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, open_model
 from rlflow.runtime.session import SETTINGS, structure_of
+from rlflow.runtime.sizes import Size
 from rlflow.runtime.timing.belief import Belief
 from rlflow.runtime.timing.sequential import SequentialTest
 
@@ -49,7 +50,8 @@ class GateConfig:
     It is compared on `draws` inputs. At most so many `racers` run against each other, of which one is checked. That is
     timed in rounds of fresh sessions, with at least `runs_per_round` runs each, until `belief` decides, `rounds` are
     done, or the next one would not fit into `time_s` seconds; the first is always taken. With a `proof` it takes that
-    test to call it faster, whatever may be believed. `dimensions` are the sizes of dynamic dimensions, by symbol; if
+    test to call it faster, whatever may be believed. `dimensions` are the sizes of dynamic dimensions, by symbol, and
+    `sizes` all those at which it is checked and timed, of which they are the first, where there are several; if
     `exceptional`, NaN and infinities among the inputs must come out alike as well; `limits` bind the processes in which
     a model runs for the first time. Models are compared in each of `settings`, of which the first is the yardstick. One
     that computes in a coarser type than float32 may be off by `tolerance` of an output's largest value, which its user
@@ -66,6 +68,7 @@ class GateConfig:
     belief: Belief = field(default_factory=Belief)
     proof: SequentialTest | None = None
     dimensions: Mapping[str, int] | None = None
+    sizes: tuple[Size, ...] = ()
     exceptional: bool = False
     limits: Limits = field(default_factory=Limits)
     settings: tuple[str, ...] = SETTINGS
@@ -80,6 +83,17 @@ class GateConfig:
         if precision != "float32" and self.tolerance is None:
             raise InputError(f"{setting} computes in {precision}: name the relative error to accept, such as 1e-2")
         return self if setting in SETTINGS else replace(self, settings=(YARDSTICK, setting))
+
+    @property
+    def at_each_size(self) -> tuple[GateConfig, ...]:
+        """The same at each of several sizes alone."""
+        each = (replace(self, dimensions=size.dimensions, sizes=(size,)) for size in self.sizes)
+        return tuple(each) or (self,)
+
+    @property
+    def where(self) -> str:
+        """The size as the end of a clause, if it is one of several."""
+        return f" at {self.sizes[0]}" if len(self.sizes) == 1 else ""
 
     @property
     def accepted(self) -> dict[str, float]:
@@ -108,7 +122,8 @@ class Judgement:
     """The original compared with itself, and why nothing else could be compared with it, or "".
 
     `reference` is what it computes, for those who compare others with it. It took `wall_s` seconds with the process in
-    which that was done; `paces` tell what of it was due to the model, by how it is run.
+    which that was done; `paces` tell what of it was due to the model, by how it is run. Where there are several sizes,
+    all but `wall_s` is of the first, and the others' are `elsewhere`.
     """
 
     report: EquivalenceReport
@@ -116,6 +131,11 @@ class Judgement:
     reference: Reference | None = None
     paces: Mapping[str, Pace] = field(default_factory=dict)
     wall_s: float = 0.0
+    elsewhere: tuple[Judgement, ...] = ()
+
+    @property
+    def at_each_size(self) -> tuple[Judgement, ...]:
+        return (replace(self, elsewhere=()), *self.elsewhere)
 
 
 def judgeable(original: ModelProto | Path, config: GateConfig, deadline: Deadline = NO_DEADLINE) -> Judgement:
@@ -146,7 +166,22 @@ def judging(original: Path, config: GateConfig, deadline: Deadline) -> Iterator[
 
 
 def judged(original: ModelProto | Path, config: GateConfig, drawing_s: float = math.inf) -> Judgement:
-    """Do what `judgeable` does, in this process; after `drawing_s` no further input is drawn."""
+    """Do what `judgeable` does, in this process; after `drawing_s` no further input is drawn.
+
+    Of a model that cannot be judged at one of several sizes nothing is known at any.
+    """
+    judgements = list[Judgement]()
+    for each in config.at_each_size:
+        started = time.perf_counter()
+        found = _judged_at_one(original, each, drawing_s / len(config.at_each_size))
+        if found.unjudgeable:
+            return replace(found, unjudgeable=f"{found.unjudgeable}{each.where}")
+        judgements.append(replace(found, wall_s=time.perf_counter() - started))
+    first, *others = judgements
+    return replace(first, elsewhere=tuple(others))
+
+
+def _judged_at_one(original: ModelProto | Path, config: GateConfig, drawing_s: float) -> Judgement:
     started, structure = time.perf_counter(), structure_of(original)
     dynamic = [name for name in symbolic_dimensions(structure) if name not in (config.dimensions or {})]
     unknown = _nothing_known(structure, config)
@@ -202,7 +237,7 @@ def check(
     raise Refused(
         Refusal(
             phase="the check",
-            reason=f"{tried.problem}; {cause.summary}",
+            reason=f"{tried.problem}{config.where}; {cause.summary}",
             differs=tried.differs,
             rules=cause.rules,
             step=cause.step,
@@ -227,7 +262,7 @@ def check_made(
     if tried.report.equivalent:
         return tried.report
     cause = explain_made(original, made, tried, reference, folder)
-    reason = f"{tried.problem}{cause.summary and '; '}{cause.summary}"
+    reason = f"{tried.problem}{config.where}{cause.summary and '; '}{cause.summary}"
     raise Refused(
         Refusal("the check of passes", reason, tried.differs, fusions=cause.fusions, reproducer=cause.reproducer)
     )
@@ -283,11 +318,14 @@ def _compared(
     original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig, reference: Reference
 ) -> EquivalenceReport:
     """Compare a candidate, and run it as it will run on the inputs with which it will be timed: the original's."""
-    report = compare(original, candidate, threads=config.threads, dimensions=config.dimensions, reference=reference)
-    if report.equivalent:
-        inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
-        open_model(candidate, config.settings[-1], config.threads).run(inputs)
-    return report
+    return compare(
+        original,
+        candidate,
+        threads=config.threads,
+        dimensions=config.dimensions,
+        reference=reference,
+        to_run=draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions),
+    )
 
 
 def _tried(

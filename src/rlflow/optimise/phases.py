@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -107,6 +107,11 @@ class Phases:
         with of_candidate("making the method anew"):
             return replace(self, method=self.made_without(disabled), disabled=disabled)
 
+    def at_each_size(self, judgement: Judgement) -> Iterator[tuple[Phases, Judgement]]:
+        """Yield the phases for each size at which a result is checked and timed, with the judgement there."""
+        for config, own in zip(self.gate.at_each_size, judgement.at_each_size, strict=True):
+            yield replace(self, gate=config), own
+
     def judging(self, model: Path, deadline: Deadline) -> AbstractContextManager[Future[Judgement]]:
         return gate.judging(model, self.gate, deadline.part(self.shares.of("judging")))
 
@@ -156,10 +161,15 @@ class Phases:
     def check_made(
         self, original: Path, made: Path, judgement: Judgement, deadline: Deadline, folder: Path | None = None
     ) -> EquivalenceReport:
-        """Do what `gate.check_made` does, on the inputs that the original was judged by."""
-        assert judgement.reference is not None  # it could be judged
-        longest_s = _longest_check_s(judgement, deadline)
-        return gate.check_made(original, made, self.gate, longest_s, judgement.reference, folder)
+        """Do what `gate.check_made` does, on the inputs that the original was judged by, at each size; the report is
+        that of the first.
+        """
+        reports = list[EquivalenceReport]()
+        for phases, own in self.at_each_size(judgement):
+            assert own.reference is not None  # it could be judged
+            longest_s = _longest_check_s(own, deadline)
+            reports.append(gate.check_made(original, made, phases.gate, longest_s, own.reference, folder))
+        return reports[0]
 
     def search(
         self, graph: Graph, judgement: Judgement, deadline: Deadline, is_raced: bool = False
@@ -293,6 +303,22 @@ class Phases:
             )
         return {self.setting: change}
 
+    def time_at_each_size(
+        self,
+        model: Path,
+        candidate: Path,
+        prior: Prior,
+        judgement: Judgement,
+        deadline: Deadline,
+        before: Sequence[Round] = (),
+    ) -> list[dict[str, LatencyChange]]:
+        """Do what `time` does, at each size; the rounds `before` were those of the first."""
+        found, sizes = list[dict[str, LatencyChange]](), list(self.at_each_size(judgement))
+        for place, (phases, own) in enumerate(sizes):
+            until = deadline.part(1.0 / (len(sizes) - place))
+            found.append(phases.time(model, candidate, prior, own, until, before if place == 0 else ()))
+        return found
+
     def runs_per_round(self, judgement: Judgement, left_s: float) -> int:
         """Return how often each session is run in a round: the less time is left, the less, so that there are as many
         rounds as decide. That is 0 where not even one round fits.
@@ -309,7 +335,8 @@ class Phases:
         """
         checks = 1 if self.first_move is None else 2
         before_check = deadline.before(checks * _CHECK_OVER_JUDGING * judgement.wall_s)
-        timing_s = self._deciding_rounds * self._round_s(judgement, self.gate.runs_per_round)
+        rounds_s = (self._round_s(own, self.gate.runs_per_round) for own in judgement.at_each_size)
+        timing_s = self._deciding_rounds * sum(rounds_s)
         if self.may_race(judgement, deadline):
             timing_s += self._race_s(judgement, self.gate.runs_per_round, self.gate.racers)
         return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
@@ -346,14 +373,14 @@ class Phases:
         """Return the phases for a subgraph, which has these symbols for sizes; progress tells of its place.
 
         Passes are run on whole models alone, and only those race. What passes gain in a subgraph has no price, and is
-        not taken for itself.
+        not taken for itself. Of several sizes, the first is that of a subgraph: the whole is checked at all.
         """
 
         def on_progress(done: float, text: str) -> None:
             if self.on_progress:
                 self.on_progress(done, f"{place}: {text}")
 
-        gate = replace(self.gate, dimensions=sizes_of(symbols, self.gate.dimensions or {}), racers=1)
+        gate = replace(self.gate, dimensions=sizes_of(symbols, self.gate.dimensions or {}), sizes=(), racers=1)
         return replace(self, gate=gate, on_progress=on_progress, first_move=None)
 
     def _begun(self, phase: str) -> OnProgress | None:

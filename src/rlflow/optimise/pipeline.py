@@ -44,7 +44,7 @@ from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import Judgement
 from rlflow.optimise.phases import Phases, sizes_of
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
-from rlflow.optimise.report import LatencyChange, Measured, PassesReport, Racer, Step, SubgraphReport
+from rlflow.optimise.report import AtSize, LatencyChange, Measured, PassesReport, Racer, Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
 from rlflow.optimise.timing import is_slower
 from rlflow.rules.library import Library
@@ -81,6 +81,8 @@ class PipelineResult:
     else, if that was asked for, and `before_passes` is the model without those that were taken. `refusals` are about
     candidates that were refused, of which this one may be the last, as `refusal` says; `rewriter` has taken its steps.
     It does `without` the steps of these rules, and may have won a `race`, in these `rounds` beside the original.
+    Where there are several sizes, it was checked and timed `at_sizes`; `equivalence` and `latency` are of the first.
+    `file` holds the candidate, once it was exported.
     """
 
     candidate: ModelProto
@@ -102,6 +104,8 @@ class PipelineResult:
     without: tuple[str, ...] = ()
     race: tuple[Racer, ...] = ()
     rounds: tuple[Round, ...] = ()
+    at_sizes: tuple[AtSize, ...] = ()
+    file: Path | None = None
 
     def ended_before(self, step: int) -> PipelineResult:
         """Return the result that ends at the cheapest graph before this one of its steps, counted from 1."""
@@ -112,7 +116,8 @@ class PipelineResult:
         *_, graph = replay(settled.start, shorter, of_its_rules(shorter, self.rewriter))
         result = replace(self.result, best=graph, best_ms=taken[last].runtime_ms, optimality=None)
         settled = replace(settled, last=graph, trajectory=shorter)
-        return replace(self, settled=settled, result=result, measured=None, refusal=None, race=(), rounds=())
+        shortened = replace(self, settled=settled, result=result, measured=None, refusal=None, race=(), rounds=())
+        return replace(shortened, at_sizes=(), file=None)
 
     @property
     def prior(self) -> Prior:
@@ -377,7 +382,7 @@ class Pipeline:
         """Return the winner of a race, which may have won another; the first where there is none."""
         try:
             with of_candidate("the export"):
-                files = [_exported(racer, original, f"racer_{place}.onnx")[1] for place, racer in enumerate(racers)]
+                files = [racer.file or _exported(racer, original)[1] for racer in racers]
         except Refused as refused:  # it will be found out again where that is counted
             _LOGGER.warning("nothing is raced: a candidate %s", refused.refusal.reason)
             return racers[0]
@@ -386,7 +391,7 @@ class Pipeline:
         if race is None:
             return racers[0]
         places = tuple(_racer(racers[place], race.ratio(place), race.rounds[place]) for place in race.order)
-        winner = racers[race.order[0]]
+        winner = replace(racers[race.order[0]], file=files[race.order[0]])
         known = [racer for racer in winner.race if racer not in places]
         return replace(winner, race=(*places, *known), rounds=(*winner.rounds, *race.rounds[race.order[0]]))
 
@@ -502,26 +507,44 @@ class Pipeline:
     def _through_the_gate(
         self, found: PipelineResult, begun: _Beginning, original: Path, judgement: Judgement, deadline: Deadline
     ) -> PipelineResult:
-        """Export what was found, compare it with the original, and time it."""
+        """Export what was found, compare it with the original, and time it, at each size."""
         try:
             with of_candidate("the export"):
-                candidate, exported = _exported(found, original, "candidate.onnx")
+                candidate, exported = _exported(found, original)
             steps = (found.settled.start, found.settled.trajectory, found.rewriter or self.phases.method.rewriter)
-            derivation = Derivation(original, exported, *steps, begun.source, dimensions=self.phases.gate.dimensions)
-            equivalence = self.phases.check(derivation, judgement, deadline)
-            if equivalence is None:
-                return replace(found, left_because=UNCHECKED)
-            latency = self.phases.time(original, exported, found.prior, judgement, deadline, found.rounds)
+            reports = list[EquivalenceReport]()
+            for phases, own in self.phases.at_each_size(judgement):
+                derivation = Derivation(original, exported, *steps, begun.source, dimensions=phases.gate.dimensions)
+                report = phases.check(derivation, own, deadline)
+                if report is None:
+                    return replace(found, left_because=UNCHECKED)
+                reports.append(report)
+            latencies = self.phases.time_at_each_size(
+                original, exported, found.prior, judgement, deadline, found.rounds
+            )
         except Refused as refused:
             return replace(found, refusal=refused.refusal)
-        return replace(found, candidate=candidate, equivalence=equivalence, latency=latency, refusal=None)
+        return replace(
+            found,
+            candidate=candidate,
+            file=exported,
+            equivalence=reports[0],
+            latency=latencies[0],
+            # one size alone has no row
+            at_sizes=tuple(map(AtSize, self.phases.gate.sizes, reports, latencies)),
+            refusal=None,
+        )
 
 
-def _exported(found: PipelineResult, original: Path, name: str) -> tuple[ModelProto, Path]:
-    """Return the model that was found, and its file beside the original's."""
+def _exported(found: PipelineResult, original: Path) -> tuple[ModelProto, Path]:
+    """Return the model that was found, and its file beside the original's, which is written once."""
     candidate = to_onnx(found.settled.last)
+    if found.file is not None:
+        return candidate, found.file
     check_model(candidate)
-    return candidate, write_mapped(candidate, original.with_name(name), like=original)
+    names = (original.with_name(f"candidate_{number}.onnx") for number in count())
+    path = next(path for path in names if not path.exists())
+    return candidate, write_mapped(candidate, path, like=original)
 
 
 def _racer(found: PipelineResult, ratio: float, rounds: Sequence[Round]) -> Racer:

@@ -19,6 +19,7 @@ from rlflow.optimise.refusal import Refusal
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.runtimes import RUNTIMES
 from rlflow.runtime.session_options import DEFAULTS, SessionOptions
+from rlflow.runtime.sizes import Size
 from rlflow.runtime.timing.verdict import Verdict
 from rlflow.schemas.figures import Written
 from rlflow.schemas.reports import OptimiseReport
@@ -130,6 +131,28 @@ class InSetting:
             "rewriting": None if self.rewriting is None else latency_json(self.rewriting),
             "best": None if self.best is None else latency_json(self.best),
             "left_because": self.left_because,
+        }
+
+
+@dataclass(frozen=True)
+class AtSize:
+    """Original and rewritten model at one of several sizes; `latency` is empty where there was no time for it."""
+
+    size: Size
+    equivalence: EquivalenceReport
+    latency: Mapping[str, LatencyChange] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """One line of a table."""
+        changes = "; ".join(map(change_words, self.latency.values())) or "not timed"
+        return f"{self.size}: {changes}; largest relative error {self.equivalence.max_relative_error:.1e}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "shapes": _shapes_json(self.size.shapes),
+            "latency": _latencies_json(self.latency),
+            "equivalence": _equivalence_json(self.equivalence),
         }
 
 
@@ -334,7 +357,9 @@ class OptimisationReport:
     about other candidates, which computed something else or could not be run. If there were subnormal weights, as
     `subnormals` tells, the model without them is the one "before", but for equality. `read` is what the caller reads
     of the original's outputs, whose whole the model "before" computes, and no other; empty: all of them.
-    `settings` compare several, if that was asked for; what is written is for the fastest, `setting`. `session_options`
+    `settings` compare several, if that was asked for; what is written is for the fastest, `setting`. `shapes` are those
+    of inputs that were named. Where they were for several sizes, `sizes` has original and candidate at each, and they,
+    `latency` and `equivalence` are those of the first; so are all prices. `session_options`
     are those that were looked for after all else, if that was asked for: `latency` is that without them. An answer that
     was kept has the time of the run that found it, `kept_at`.
     """
@@ -377,6 +402,8 @@ class OptimisationReport:
     subnormals: SubnormalReport | None = None
     read: tuple[str, ...] = ()
     settings: tuple[InSetting, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    sizes: tuple[AtSize, ...] = ()
     session_options: OptionsReport | None = None
     kept_at: str | None = None
 
@@ -403,6 +430,8 @@ class OptimisationReport:
         document["assumptions"] = {name: list(rules) for name, rules in self.assumptions.items()}
         document["read"] = list(self.read)
         document["settings"] = [row.to_json() for row in self.settings]
+        document["shapes"] = _shapes_json(self.shapes)
+        document["sizes"] = [row.to_json() for row in self.sizes]
         options = self.session_options
         document["session_options"] = None if options is None else options.to_json(self._path)
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
@@ -438,8 +467,12 @@ class OptimisationReport:
     def _latencies(self) -> Iterator[str]:
         """A sentence on each setting in which both models were timed."""
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
-        for setting, change in self.latency.items():
-            yield f"Latency {_setting_words(setting)}, {threads}: {change_words(change)}."
+        if self.sizes:
+            rows = "\n".join(f"  {row.summary}" for row in self.sizes)
+            yield f"Latency {_setting_words(self.setting)}, {threads}, at each size:\n{rows}"
+        else:
+            for setting, change in self.latency.items():
+                yield f"Latency {_setting_words(setting)}, {threads}: {change_words(change)}."
         if self.settings:
             rows = "\n".join(f"  {row.summary}" for row in self.settings)
             yield f"Fastest {_setting_words(self.setting)}, of these (errors against the original as written):\n{rows}"
@@ -525,6 +558,10 @@ def _setting_words(setting: str) -> str:
 
 def _shape_text(shape: tuple[Dimension, ...]) -> str:
     return "x".join("?" if dimension is None else str(dimension) for dimension in shape)
+
+
+def _shapes_json(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, list[int]]:
+    return {name: list(shape) for name, shape in shapes.items()}
 
 
 def _latencies_json(latency: Mapping[str, LatencyChange]) -> dict[str, Any]:

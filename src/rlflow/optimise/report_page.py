@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from rlflow.onnx_io.bodies import bodies
-from rlflow.optimise.report import OptimisationReport, SubgraphReport, change_words
+from rlflow.optimise.report import LatencyChange, OptimisationReport, SubgraphReport, change_words
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.runtimes import said
 from rlflow.show.changes_page import MAIN, page_graphs, saved_by_place
@@ -51,7 +51,7 @@ def optimisation_content(optimised: Optimised, command: Sequence[str] = ()) -> d
         "rules": {rule: rule_content(rules[rule]) for step in steps if (rule := step["rule"]) in rules},
         "graphs": [graph.content for graph in graphs],
         "operators": operators_table(graphs),
-        "latency": [[said(setting), change.before_ms, change.after_ms] for setting, change in report.latency.items()],
+        "latency": [[where, change.before_ms, change.after_ms] for where, change in _latencies(report)],
         "checks": list(_checks(report)),
         "tried": list(_tried(report)),
         "replay": _replay(optimised, command),
@@ -108,13 +108,22 @@ def _saved_by_rule(steps: Sequence[Mapping[str, Any]], names: Mapping[str, str])
     return sorted(entries, key=lambda entry: -entry["saved"])
 
 
+def _latencies(report: OptimisationReport) -> Iterator[tuple[str, LatencyChange]]:
+    """The changes of latency, each with where it was measured: in a setting, at each of several sizes."""
+    for setting, change in () if report.sizes else report.latency.items():
+        yield said(setting), change
+    for row in report.sizes:
+        for setting, change in row.latency.items():
+            yield f"{said(setting)}, {row.size}", change
+
+
 def _figures(report: OptimisationReport) -> Iterator[list[str]]:
     """The figures at the top: what each is, its value, and a remark."""
-    for setting, change in report.latency.items():
+    for where, change in _latencies(report):
         verdict = change.verdict
         bounds = f", interval {verdict.low:.3f} to {verdict.high:.3f}" if verdict.bounded else ""
         value = f"{change.before_ms:.3f} → {change.after_ms:.3f} ms"
-        yield [f"Latency {said(setting)}", value, f"{verdict.ratio:.3f} times as fast{bounds}"]
+        yield [f"Latency {where}", value, f"{verdict.ratio:.3f} times as fast{bounds}"]
     costs = f"{report.cost_before_ms:.3f} → {report.cost_after_ms:.3f} ms"
     yield ["Predicted cost", costs, f"{report.improvement_percent:.1f} % saved"]
     yield ["Operators", f"{report.nodes_before} → {report.nodes_after}", _counted(len(report.steps), "step")]
@@ -137,8 +146,10 @@ def _checks(report: OptimisationReport) -> Iterator[list[str]]:
     yield ["Draws", f"{equivalence.draws} of {report.draws_asked} inputs drawn, from seed {report.seed}"]
     if equivalence.float64 is not None:
         yield ["In float64", str(equivalence.float64)]
-    for setting, change in report.latency.items():
-        yield [f"Latency {said(setting)}", change_words(change)]
+    for where, change in _latencies(report):
+        yield [f"Latency {where}", change_words(change)]
+    for at_size in report.sizes:
+        yield [f"Equal at {at_size.size}?", at_size.equivalence.summary]
     for row in report.settings:
         yield [f"Beside others, {said(row.setting)}", row.summary]
     for assumption, rules in report.assumptions.items():

@@ -2,7 +2,7 @@
 
     find = OptionFinder(with_threads=True)
     find(file, config, deadline, session_s)             [SessionOptions(intra_op_num_threads=1), ...]
-    tuned(phases, [model], original, judgement, find, deadline).model
+    tuned(phases, [(model, file)], original, judgement, find, deadline).model
 
 A model that carries options runs with them as deployed (`runtime.session_options`). So it is a candidate like any
 other: several race, and the first is compared with the original and timed beside the model without options. Where the
@@ -22,14 +22,13 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.equivalence.report import EquivalenceReport
-from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.clock import Deadline
 from rlflow.optimise.gate import GateConfig, Judgement, limits_until
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.refusal import Refused, of_candidate
 from rlflow.optimise.report import OptionsReport
 from rlflow.optimise.runtimes import NO_TIME
-from rlflow.optimise.timing import is_faster
+from rlflow.optimise.timing import is_better
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.isolation import ProcessTimeout, call_isolated
 from rlflow.runtime.kernel_runs import at_work
@@ -102,7 +101,7 @@ def _less_optimised(file: Path, inputs: Mapping[str, np.ndarray], left_s: float)
 
 def tuned(
     phases: Phases,
-    models: Sequence[ModelProto],
+    models: Sequence[tuple[ModelProto, Path]],
     original: Path,
     judgement: Judgement,
     find: FindOptions,
@@ -110,7 +109,7 @@ def tuned(
 ) -> Tuned:
     """Return the model that runs fastest with options, or the first, which is right and is delivered otherwise.
 
-    original: the file of what all were made from, which was judged.
+    models: each with its file, without options. original: the file of what all were made from, which was judged.
     """
     try:
         with of_candidate("trying session options", passing=(ProcessTimeout,)):
@@ -123,7 +122,7 @@ def tuned(
 
 def _tuned(
     phases: Phases,
-    models: Sequence[ModelProto],
+    models: Sequence[tuple[ModelProto, Path]],
     original: Path,
     judgement: Judgement,
     find: FindOptions,
@@ -133,7 +132,7 @@ def _tuned(
         return _as_it_is(models, NO_TIME)
     if phases.on_progress:
         phases.on_progress(0.0, "trying session options")
-    files = [write_mapped(each, original.with_name(f"plain_{n}.onnx"), like=original) for n, each in enumerate(models)]
+    files = [file for _, file in models]
     found = _found(files, phases, judgement, find, deadline.part(_FINDING))
     if not found:
         return _as_it_is(models, NOTHING_TRIED)
@@ -149,16 +148,17 @@ def _tuned(
         if race.ratio(place) < _LEAST_RATIO:
             return _as_it_is(models, NOTHING_FASTER)
     equivalence = phases.check_made(original, racers[place], judgement, deadline)
-    latency = phases.time(files[0], racers[place], NOTHING_PREDICTED, judgement, deadline)
-    if not latency or not is_faster(latency, phases.setting):
-        return _as_it_is(models, NO_TIME if deadline.is_over or not latency else NOTHING_FASTER)
-    model, options = found[place]
-    report = OptionsReport(options, latency[phases.setting])
-    return Tuned(model, options.put_into(models[model]), report, equivalence)
+    latencies = phases.time_at_each_size(files[0], racers[place], NOTHING_PREDICTED, judgement, deadline)
+    if not is_better(latencies, phases.setting, phases.gate):
+        return _as_it_is(models, NO_TIME if deadline.is_over or not all(latencies) else NOTHING_FASTER)
+    number, options = found[place]
+    changes = [latency[phases.setting] for latency in latencies]
+    report = OptionsReport(options, min(changes, key=lambda change: change.verdict.ratio))
+    return Tuned(number, options.put_into(models[number][0]), report, equivalence)
 
 
-def _as_it_is(models: Sequence[ModelProto], because: str) -> Tuned:
-    return Tuned(0, models[0], OptionsReport(left_because=because))
+def _as_it_is(models: Sequence[tuple[ModelProto, Path]], because: str) -> Tuned:
+    return Tuned(0, models[0][0], OptionsReport(left_because=because))
 
 
 def _found(

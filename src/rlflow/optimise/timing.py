@@ -3,6 +3,7 @@
     race = raced(original, [first, second, third], [1.1, 1.07, 1.04], "deployed", config, Limits())
     change = timed(original, [first, second, third][race.order[0]], "deployed", config, before=race.rounds[...])
     is_faster({"deployed": change}, "deployed")
+    is_better([{"deployed": change}], "deployed", config)       at several sizes
 
 Whole models run in fresh sessions, as their users run them, beside the original (`runtime.timing.latency`). What is
 decided is said in `runtime.timing.belief`, or proven where that is asked for.
@@ -198,6 +199,22 @@ def _pairs(rounds: Sequence[Round]) -> tuple[np.ndarray, np.ndarray]:
 def is_faster(latency: Mapping[str, LatencyChange], setting: str) -> bool:
     """True if it was found faster in the setting that was optimised for."""
     return latency[setting].verdict.decision == "faster"
+
+
+def is_better(latencies: Sequence[Mapping[str, LatencyChange]], setting: str, config: GateConfig) -> bool:
+    """True if it was found faster at one size, and nowhere left to be slower by as much as decides (`Belief`)."""
+    if not all(latencies):
+        return False
+    verdicts = [latency[setting].verdict for latency in latencies]
+    return any(verdict.decision == "faster" for verdict in verdicts) and all(
+        verdict.decision in ("faster", "same")
+        or (
+            verdict.decision == "undecided"
+            and config.proof is None
+            and verdict.harmful_probability <= config.belief.harmful
+        )
+        for verdict in verdicts
+    )
 
 
 def is_slower(latency: Mapping[str, LatencyChange], setting: str) -> bool:

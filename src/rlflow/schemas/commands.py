@@ -7,6 +7,7 @@ from rlflow.schemas import leaderboard, reports, rules
 
 OF_COMMANDS: Mapping[str, Any] = {
     "optimise": reports.OptimiseReport,
+    "optimise --dispatch": reports.DispatchReport,
     "doctor": reports.DoctorReport,
     "equivalence": reports.EquivalenceReport,
     "replay": reports.ReplayReport,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from rlflow.schemas.figures import (
     NOT_EMPTY,
@@ -128,6 +128,9 @@ class Change(Document):
     rounds_retaken: Count
     """That do not count, because the machine was slow beside them."""
 
+
+Shapes = dict[str, list[Count]]
+"""By input, the shape that was named for it."""
 
 Latency = dict[Setting, Change]
 """The change in the setting that was optimised for; empty where there was nothing to time."""
@@ -291,6 +294,15 @@ class InSetting(Document):
     """Why they do not run; empty where they do."""
 
 
+class AtSize(Document):
+    """The original and the rewritten model at one of several sizes."""
+
+    shapes: Shapes
+    latency: Latency
+    """Empty where there was no time."""
+    equivalence: Equivalence
+
+
 class SessionOptions(Document):
     """Options of ONNX Runtime's sessions that the delivered model carries in its metadata, or why it has none."""
 
@@ -366,6 +378,10 @@ class OptimiseReport(Document):
     """The parts of the original's outputs that the caller reads, which are the outputs; empty: all of them, whole."""
     settings: list[InSetting]
     """Settings that were compared, if that was asked for; `setting` is the fastest, and what is written is for it."""
+    shapes: Shapes
+    """Those that were named; of several sizes, the first, of which `latency`, `equivalence` and all prices are."""
+    sizes: list[AtSize]
+    """Of the candidate, if several sizes were named; empty where there is no candidate."""
     session_options: SessionOptions | None
     """Null where none were looked for; `latency` and all other figures are those without them."""
     pinned: dict[str, list[int | str | None]]
@@ -393,6 +409,33 @@ class OptimiseReport(Document):
     """
     kept_at: Text | None
     """The time at which an answer was found that was kept since; null for one that was found now."""
+
+
+class DispatchModel(Document):
+    """The model for one size."""
+
+    shapes: Annotated[Shapes, NOT_EMPTY]
+    file: Annotated[str, Meta(pattern=r"^[^/\\]+$")]
+    """Its name, beside the table."""
+    written: Written
+    reason: Text
+    latency: Change | None
+    """Of the original and the candidate at this size, whichever was written; null where nothing was timed."""
+
+
+class DispatchTable(Document):
+    """Models by the shapes of their inputs, as `rlflow.dispatch_session` opens them."""
+
+    rlflow_version: Text
+    models: Annotated[list[DispatchModel], NOT_EMPTY]
+
+
+class DispatchReport(Document):
+    """The reports of a model that was optimised at each of several sizes by itself."""
+
+    table: Text
+    """The file of the dispatch table."""
+    reports: Annotated[list[OptimiseReport], NOT_EMPTY]
 
 
 class DoctorFinding(Document):

@@ -5,6 +5,7 @@ import pytest
 from support.cost_graphs import F32, graph, weight
 
 from rlflow.cost.predicted.facts import Convolution, FactReader, Kind, NodeFacts, Product
+from rlflow.ir.dimension import over, plus
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT, Node, Ref
 from rlflow.ir.tensor_type import TensorType
@@ -129,3 +130,9 @@ def test_the_figures_are_whole_numbers() -> None:
     for identifier in g.order:
         facts = read(g, identifier)
         assert all(isinstance(v, int) for v in (facts.flops, facts.run, facts.row, facts.moved_bytes, facts.elements))
+
+
+def test_sizes_that_are_derived_are_those_of_the_sizes_given() -> None:
+    """A convolution by 3 x 3 in steps of 2, of an image of 32, gives 15; of an unknown width, 1."""
+    derived = TensorType("float32", (1, plus(over(plus("h", -3), 2), 1), plus("w", -2)))
+    assert FactReader({"h": 32}).sized(derived).shape == (1, 15, 1)

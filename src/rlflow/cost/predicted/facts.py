@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
 
+from rlflow.ir.dimension import size_of
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Attributes, Node, Ref
 from rlflow.ir.tensor_type import TensorType, item_size
@@ -166,8 +167,8 @@ class FactReader:
             return TensorType("unknown" if tensor_type is None else tensor_type.dtype, (0,))
         if tensor_type.is_static:
             return tensor_type
-        sizes = (d if isinstance(d, int) else self._dimensions.get(d or "", 1) for d in tensor_type.shape)
-        return TensorType(tensor_type.dtype, tuple(sizes))
+        sizes = (size_of(dimension, self._dimensions) for dimension in tensor_type.shape)
+        return TensorType(tensor_type.dtype, tuple(1 if size is None else size for size in sizes))
 
 
 def _facts(node: Node, operands: Sequence[TensorType | None], results: Sequence[TensorType]) -> NodeFacts:
