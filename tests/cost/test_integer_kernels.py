@@ -27,7 +27,7 @@ PRODUCT = "product"
 OF_ONNX_RUNTIME = {"MatMulIntegerToFloat": PRODUCT, "QGemm": PRODUCT, "QLinearMatMul": PRODUCT}
 OURS = {"MatMul": PRODUCT, "Gemm": PRODUCT}
 CASES = [(name, activations, False) for name in MODELS for activations in ("uint8", "int8")]
-CASES += [(name, "uint8", True) for name in MODELS]
+CASES += [("bert", "uint8", True), ("resnet", "uint8", True)]  # of GPT-2 the tool makes a model that cannot run
 PAIR = "d = DequantizeLinear(q, scale, zero)"
 
 

@@ -32,7 +32,7 @@ QUANTISING = frozenset(name for name, part in INTEGER_KERNELS.items() if part ==
 CONVERTING = DEQUANTISING | QUANTISING
 _CLIPS = frozenset(name for name, part in INTEGER_KERNELS.items() if isinstance(part, Clips))
 _CARRYING = frozenset(name for name, part in INTEGER_KERNELS.items() if part == Moves(carries=True))
-_SEEN_THROUGH = _CARRYING | _CLIPS
+_PASSED = _CARRYING | _CLIPS | CONVERTING
 _SUMS = having(lambda traits: traits.fusion & Fusion.SUM)
 
 
@@ -60,29 +60,33 @@ def kernels_of(graph: Graph, nodes: Collection[int]) -> Kernels:
 
 
 def computes(graph: Graph, identifier: int) -> bool:
-    """Return True if ONNX Runtime computes a node with whole numbers."""
+    """Return True if ONNX Runtime computes a node with whole numbers.
+
+    It never does where a clip reads the result that is not left out.
+    """
     node = graph.nodes[identifier]
     part = INTEGER_KERNELS.get(node.op)
     if not isinstance(part, Computes):
         return False
-    last = _with_bias(graph, identifier)
     operands = [ref for ref in node.inputs[part.first :] if ref is not None]
+    kind = _kind(graph, operands[0]) if operands else None
+    if kind is None:
+        return False
+    last = _with_bias(graph, identifier)
     if last != identifier:
         operands += [ref for ref in graph.nodes[last].inputs if ref is not None and ref.node != identifier]
-    quantiser = _quantiser_of(graph, last)
-    if quantiser is not None and (part.quantises_constants or last != identifier):
-        operands = [*operands[:1], *(ref for ref in operands[1:] if not graph.nodes[ref.node].constant)]
-    elif quantiser is None and (last != identifier or not part.to_floats):
+    quantiser, clip = _quantiser_of(graph, last), _sole_reader(graph, Ref(last), _CLIPS)
+    if quantiser is not None:
+        if _made_kind(graph, quantiser, Ref(last)) != kind:
+            return False
+        if part.quantises_constants or last != identifier:
+            operands = [operands[0], *(ref for ref in operands[1:] if not graph.nodes[ref.node].constant)]
+    elif last != identifier or not part.to_floats or (clip is not None and _uses(graph, Ref(clip)) == 1):
         return False
-    clip = _sole_reader(graph, Ref(last), _CLIPS)
-    if clip is not None and quantiser is None and _uses(graph, Ref(clip)) == 1 and clip not in graph.output_nodes:
+    kinds = {_kind(graph, ref) for ref in operands}
+    if None in kinds or (part.unsigned and kind == "int8"):
         return False
-    kinds = [_kind(graph, ref) for ref in operands]
-    if not kinds or None in kinds or (quantiser is not None and _made_kind(graph, quantiser, Ref(last)) != kinds[0]):
-        return False
-    if not part.weights:
-        return len(set(kinds)) == 1 and all(_is_by_one_scale(graph, ref) for ref in operands)
-    return kinds[0] in QUANTISED and not (part.unsigned and kinds[0] == "int8")
+    return part.weights or (len(kinds) == 1 and all(_is_by_one_scale(graph, ref) for ref in operands))
 
 
 def moves(graph: Graph, identifier: int) -> bool:
@@ -115,9 +119,8 @@ def may_be_one(graph: Graph, producer: int, reader: Node) -> bool:
         return isinstance(first, Moves | Converts)
     if _quantiser_of(graph, producer) is not None:
         return True
-    return (
-        isinstance(first, Moves) and not isinstance(second, Clips) and _dequantiser_of(graph, Ref(producer)) is not None
-    )
+    is_moved = isinstance(first, Moves) and not isinstance(second, Clips)
+    return is_moved and _dequantiser_of(graph, Ref(producer)) is not None
 
 
 def in_one_chain(graph: Graph, nodes: Collection[int], added: Iterable[Node] = ()) -> set[int]:
@@ -148,10 +151,7 @@ def taken_as(graph: Graph, identifier: int) -> str:
 
 def _behind(graph: Graph, identifier: int) -> Iterator[int]:
     """List what comes before a node that is seen through or converts, up to the first that does neither."""
-    while (
-        graph.nodes[identifier].op in _SEEN_THROUGH | CONVERTING
-        and (ref := graph.nodes[identifier].inputs[0]) is not None
-    ):
+    while graph.nodes[identifier].op in _PASSED and (ref := graph.nodes[identifier].inputs[0]) is not None:
         identifier = ref.node
         yield identifier
 
@@ -162,7 +162,7 @@ def _beyond(graph: Graph, identifier: int) -> Iterator[int]:
     while waiting:
         for reader in graph.consumers[waiting.pop()]:
             yield reader
-            if graph.nodes[reader].op in _SEEN_THROUGH | CONVERTING:
+            if graph.nodes[reader].op in _PASSED:
                 waiting.append(reader)
 
 
@@ -278,20 +278,15 @@ def _is_undone(graph: Graph, dequantiser: int, quantiser: int) -> bool:
     alike, or the inner ones of two pairs in a row, which it makes one.
     """
     first, second = graph.nodes[dequantiser], graph.nodes[quantiser]
-    if first.inputs[0] is None or graph.type_of(first.inputs[0]) != second.types[0]:
+    (operand, *_), last = first.inputs, _sole_reader(graph, Ref(quantiser), DEQUANTISING)
+    if operand is None or graph.type_of(operand) != second.types[0]:
         return False
     if _are_alike(first, second):
         return True
-    last = _sole_reader(graph, Ref(quantiser), DEQUANTISING)
-    is_pair = _sole_reader(graph, first.inputs[0], DEQUANTISING) is not None and _uses(graph, Ref(dequantiser)) == 1
-    if (
-        last is None
-        or _uses(graph, Ref(last)) != 1
-        or not is_pair
-        or graph.nodes[first.inputs[0].node].op not in QUANTISING
-    ):
+    if last is None or any(_uses(graph, ref) != 1 for ref in (operand, Ref(dequantiser), Ref(last))):
         return False
-    return _are_alike(graph.nodes[first.inputs[0].node], first) and _are_alike(second, graph.nodes[last])
+    before = graph.nodes[operand.node]
+    return before.op in QUANTISING and _are_alike(before, first) and _are_alike(second, graph.nodes[last])
 
 
 def _is_by_one_scale(graph: Graph, ref: Ref) -> bool:

@@ -41,10 +41,14 @@ def kernels(model: onnx.ModelProto) -> Counter[str]:
     return Counter(node.op_type for node in fused_model(model).graph.node)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_bytes_are_moved_instead_of_floats_and_no_bit_changes(name: str) -> None:
-    """As written and as deployed, for as long as any of the rules finds a place. Nothing of a ResNet is moved."""
-    model = model_of(name, "uint8")
+@pytest.mark.parametrize(
+    ("name", "per_channel"), [*((name, False) for name in MODELS), ("bert", True), ("resnet", True)]
+)
+def test_bytes_are_moved_instead_of_floats_and_no_bit_changes(name: str, per_channel: bool) -> None:
+    """As written and as deployed, for as long as any of the rules finds a place. Nothing of a ResNet is moved. Weights
+    with scales along an axis are carried, and all around them is rewritten.
+    """
+    model = model_of(name, "uint8", per_channel)
     before = from_onnx(model)
     after, fired = rewritten(before)
     assert (sum(fired.values()) > 30) == (name != "resnet"), fired
