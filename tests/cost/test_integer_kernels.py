@@ -77,7 +77,7 @@ def test_the_kernels_of_quantised_models(name: str, activations: str, per_channe
         assert computed(ours(after)) == computed(of_onnx_runtime(after))
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
+@pytest.mark.parametrize("name", MODELS)
 def test_no_kernel_crosses_a_border(name: str) -> None:
     graph = from_onnx(model_of(name, "uint8"))
     for each in (graph, walk(graph, 25, 0)):

@@ -111,7 +111,7 @@ def _ends(graph: Graph, kernels: Sequence[Kernel]) -> list[tuple[int, ...]]:
     told: dict[str, tuple[int, ...]] = {}  # by the name of a value, the nodes that it is told to be
     ends: list[tuple[int, ...]] = []
     for kernel in reversed(kernels):  # readers first
-        if kernel.channels_last:
+        if kernel.channels_last and kernel.operator in _REORDERS:
             ends.append(_transposed(graph, kernel, node_of))
             continue
         behind = [told[name] for name in kernel.results if name in told]
