@@ -10,6 +10,7 @@ from support.quantised import MODELS, model_of
 
 from rlflow.cost.base import CostContext
 from rlflow.cost.evaluator import Evaluator
+from rlflow.cost.fragment import describe, extract
 from rlflow.cost.in_place import regions_of_kernel
 from rlflow.cost.integer_kernels import CONVERTING, kernels_of
 from rlflow.cost.kernels import kernels_of as placed_kernels
@@ -17,11 +18,13 @@ from rlflow.cost.predicted.cost import predicted
 from rlflow.cost.regions import as_run, partition
 from rlflow.ir import Graph
 from rlflow.onnx_io import from_onnx
+from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops.integer_kernels import INTEGER_KERNELS, Computes
 from rlflow.rules import library
 from rlflow.rules.declared import quantised as quantised_rules
 from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.session import fused_model
 
 PRODUCT = "product"
 OF_ONNX_RUNTIME = {"MatMulIntegerToFloat": PRODUCT, "QGemm": PRODUCT, "QLinearMatMul": PRODUCT}
@@ -46,7 +49,11 @@ def ours(graph: Graph) -> Counter[str]:
 
 def of_onnx_runtime(graph: Graph) -> Counter[str]:
     """The same of ONNX Runtime's own graph."""
-    names = [kernel.operator for kernel in placed_kernels(graph)[0]]
+    return named([kernel.operator for kernel in placed_kernels(graph)[0]])
+
+
+def named(names: list[str]) -> Counter[str]:
+    """Those among ONNX Runtime's operators that compute with whole numbers or convert, by the names of ours."""
     whole = [name for name in names if name in {*OF_ONNX_RUNTIME, *CONVERTING} or name.startswith("QLinear")]
     return Counter(OF_ONNX_RUNTIME.get(name, name.removeprefix("QLinear")) for name in whole)
 
@@ -146,3 +153,15 @@ def test_moving_bytes_saves_nothing_that_onnx_runtime_does_itself(name: str, act
         graph = rewriter.apply(graph, match)
     cost = predicted(CostContext())
     assert cost.runtime_ms(graph) == pytest.approx(cost.runtime_ms(before), rel=0.01)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_region_by_itself_has_the_kernels_that_it_has_in_the_model(name: str) -> None:
+    """So that one that is measured is what runs; with the DequantizeLinears that it reads, and none of its readers'."""
+    graph = from_onnx(model_of(name, "uint8"))
+    alone: Counter[str] = Counter()
+    for region in partition(graph).regions:
+        if nodes := as_run(graph, region):
+            model = fused_model(standalone_model(extract(graph, describe(graph, nodes))))
+            alone += computed(named([node.op_type for node in model.graph.node]))
+    assert alone == computed(of_onnx_runtime(graph))
