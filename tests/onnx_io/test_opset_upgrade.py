@@ -120,6 +120,16 @@ UNSAFE = {
         16,
         "RoiAlign",
     ),
+    "a bound left out, which is that of float32": (
+        build_model(
+            [helper.make_node("Clip", ["x"], ["y"], max=0.5)],
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [2, 3])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT16, [2, 3])],
+            opset=7,
+        ),
+        11,
+        "Clip",
+    ),
     "no operator of ONNX's own": (
         parser.parse_model(
             """<ir_version: 8, opset_import: ["com.microsoft" : 1]>

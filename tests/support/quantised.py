@@ -4,15 +4,31 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quant_pre_process, quantize_static
 
+from rlflow import zoo
 from rlflow.runtime.inputs import draw_inputs
 
 _SAMPLES = 2
+_TRANSFORMER: dict[str, Any] = {
+    "layers": 2,
+    "hidden": 32,
+    "heads": 2,
+    "intermediate": 64,
+    "sequence": 16,
+    "vocabulary": 50,
+}
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "bert": ("bert", _TRANSFORMER | {"head": "cls"}),
+    "gpt2": ("gpt2", _TRANSFORMER | {"head": "last"}),
+    "resnet": ("resnet18", {"width": 8, "image": 32, "classes": 4}),
+}
 ACTIVATIONS = {"uint8": QuantType.QUInt8, "int8": QuantType.QInt8}
 
 
@@ -26,8 +42,8 @@ class DrawnInputs(CalibrationDataReader):
         return next(self._samples, None)
 
 
-def quantised(model: onnx.ModelProto, activations: str) -> onnx.ModelProto:
-    """The model with activations of this type, and weights of int8, each by one scale."""
+def quantised(model: onnx.ModelProto, activations: str, per_channel: bool = False) -> onnx.ModelProto:
+    """The model with activations of this type, by one scale, and weights of int8, by one or by one for each channel."""
     with _quietly(), tempfile.TemporaryDirectory() as folder:
         before, ready, after = (Path(folder, f"{name}.onnx") for name in ("before", "ready", "after"))
         onnx.save(model, before)
@@ -39,8 +55,16 @@ def quantised(model: onnx.ModelProto, activations: str) -> onnx.ModelProto:
             quant_format=QuantFormat.QDQ,
             activation_type=ACTIVATIONS[activations],
             weight_type=QuantType.QInt8,
+            per_channel=per_channel,
         )
         return onnx.load(after)
+
+
+@cache
+def model_of(name: str, activations: str, per_channel: bool = False) -> onnx.ModelProto:
+    """A model of `MODELS` so quantised."""
+    builder, sizes = MODELS[name]
+    return quantised(zoo.build(builder, **sizes), activations, per_channel)
 
 
 @contextmanager

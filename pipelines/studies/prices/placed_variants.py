@@ -22,7 +22,7 @@ from rlflow.cost.models import HERE
 from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
 from rlflow.cost.predicted.price_model import load
 from rlflow.cost.region_record import Faster, GraphRecord, RegionTime, graph_to_json
-from rlflow.cost.regions import VIEWS, partition
+from rlflow.cost.regions import VIEWS, as_run, partition
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import to_onnx
@@ -133,7 +133,8 @@ def _recorded(
     assert working_set_mb is not None, "a graph that was imported has one"
     times: defaultdict[str, list[float]] = defaultdict(list)
     views, verbatim_us = 0, 0.0
-    for region, told in placed.regions.items():
+    for each, told in placed.regions.items():
+        region = as_run(graph, each)
         if any(graph.nodes[i].is_opaque for i in region):
             verbatim_us += told.us
             continue

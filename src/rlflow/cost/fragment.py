@@ -18,6 +18,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from rlflow.cost.integer_kernels import DEQUANTISING
 from rlflow.cost.regions import first_value, readers, stand_ins
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import INPUT, WEIGHT, Node, Ref
@@ -140,6 +141,8 @@ def literal(graph: Graph, ref: Ref) -> list[float]:
 
 def leaves(graph: Graph, ref: Ref, inside: Collection[int]) -> bool:
     """Return True if a value is read outside the fragment."""
+    if _is_taken_along(graph, ref, inside):
+        return False
     if ref in graph.outputs:
         return True
     readers = (graph.nodes[c] for c in graph.consumers[ref.node] if c not in inside)
@@ -148,7 +151,14 @@ def leaves(graph: Graph, ref: Ref, inside: Collection[int]) -> bool:
 
 def is_result(graph: Graph, ref: Ref, inside: Collection[int]) -> bool:
     """Return True if a value is read outside the fragment, from whichever of the nodes that compute it."""
+    if _is_taken_along(graph, ref, inside):
+        return False
     return ref in graph.outputs or not readers(graph, ref).issubset(inside)
+
+
+def _is_taken_along(graph: Graph, ref: Ref, inside: Collection[int]) -> bool:
+    """Return True for a DequantizeLinear beside its readers: those outside have one of their own."""
+    return len(inside) > 1 and graph.nodes[ref.node].op in DEQUANTISING
 
 
 def extract(graph: Graph, fragment: Fragment) -> Graph:

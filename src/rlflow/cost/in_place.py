@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rlflow.cost.kernels import PlacedKernel, kernels_of
-from rlflow.cost.regions import VIEWS, Partition, Region
+from rlflow.cost.regions import VIEWS, Partition, Region, as_run
 from rlflow.ir.graph import Graph
 from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.profile import ProfileConfig, profile
@@ -94,7 +94,8 @@ def profiled(
 
 
 def regions_of_kernel(graph: Graph, cut: Partition, kernel: PlacedKernel) -> list[Region]:
-    """Return the regions whose nodes a kernel computes, that of its last node first; of mere views if of no other."""
+    """Return the regions whose nodes a kernel computes, that of its last node first; if of no other, of those
+    of mere views and of conversions that do not run by themselves."""
     regions = list(dict.fromkeys(cut.region_of[i] for i in reversed(kernel.nodes) if i in cut.region_of))
-    running = [region for region in regions if not all(graph.nodes[i].op in VIEWS for i in region)]
+    running = [r for r in regions if as_run(graph, r) and not all(graph.nodes[i].op in VIEWS for i in r)]
     return running or regions[:1]

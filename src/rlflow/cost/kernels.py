@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass, replace
 
 from rlflow.cost.blocked_layout import CHANNELS_FIRST, is_permutation
+from rlflow.cost.integer_kernels import QUANTISING
 from rlflow.cost.regions import DRAWING, POINTWISE, TRANSPOSES, VIEWS, twins
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import Node
@@ -74,9 +75,10 @@ def _placed(graph: Graph, kernels: Sequence[Kernel]) -> list[PlacedKernel]:
     ends = _ends(graph, kernels)
     computed = {end for found in ends for end in found}
     for place, kernel in enumerate(kernels):
-        if kernel.domain == _BLOCKED and len(ends[place]) == 1:
+        if len(ends[place]) == 1:
             computed.discard(ends[place][0])
-            ends[place] = (_taken_in(graph, ends[place][0], computed),)
+            taken_in = POINTWISE if kernel.domain == _BLOCKED else QUANTISING
+            ends[place] = (_taken_in(graph, ends[place][0], computed, taken_in),)
             computed.update(ends[place])
     position, folded = graph.positions(), _folded(graph)
     nodes = [tuple(sorted(_before(graph, found, computed, folded), key=position.__getitem__)) for found in ends]
@@ -109,7 +111,7 @@ def _ends(graph: Graph, kernels: Sequence[Kernel]) -> list[tuple[int, ...]]:
     told: dict[str, tuple[int, ...]] = {}  # by the name of a value, the nodes that it is told to be
     ends: list[tuple[int, ...]] = []
     for kernel in reversed(kernels):  # readers first
-        if kernel.channels_last:
+        if kernel.channels_last and kernel.operator in _REORDERS:
             ends.append(_transposed(graph, kernel, node_of))
             continue
         behind = [told[name] for name in kernel.results if name in told]
@@ -159,11 +161,13 @@ def _named(kernel: Kernel, node_of: Mapping[str, int]) -> tuple[int, ...]:
     return (node_of[output],) if output in node_of else ()
 
 
-def _taken_in(graph: Graph, node: int, computed: Collection[int]) -> int:
-    """Return the last of the sums and activations behind a node that its kernel takes in, in the blocked layout."""
+def _taken_in(graph: Graph, node: int, computed: Collection[int], operators: Collection[str]) -> int:
+    """Return the last of the nodes behind one that its kernel takes in: sums and activations in the blocked layout, and
+    what makes bytes of its result.
+    """
     while len(readers := graph.consumers[node]) == 1:
         (reader,) = readers
-        if reader in computed or graph.nodes[reader].op not in POINTWISE:
+        if reader in computed or graph.nodes[reader].op not in operators:
             break
         node = reader
     return node

@@ -31,7 +31,7 @@ from rlflow.cost.fragment import Fragment, describe
 from rlflow.cost.price_list import PriceList
 from rlflow.cost.pricing import VIEW, Missing, OnProgress, PricingConfig, Timer, add_prices
 from rlflow.cost.region_cost import RegionCost
-from rlflow.cost.regions import VIEWS, Region
+from rlflow.cost.regions import VIEWS, Partition, Region
 from rlflow.errors import PriceError
 from rlflow.ir.graph import Graph
 from rlflow.runtime.blocks import block_channels
@@ -144,8 +144,8 @@ class MeasuredCost(RegionCost):
 
     def _parts(self, graph: Graph) -> Counter[str]:
         """Count the signatures of a graph's regions."""
-        cut = self._partition(graph, None)
-        return Counter(_fragment(graph, region).signature + self._sizes for region in cut.made)
+        fragments = self._fragments(graph, self._partition(graph, None))
+        return Counter(fragment.signature + self._sizes for fragment in fragments)
 
     def exact_ms(self, graph: Graph) -> Exact:
         """Return the sum over all regions; `PriceError` if prices are missing that may not or cannot be measured."""
@@ -171,9 +171,14 @@ class MeasuredCost(RegionCost):
         except _NoPrice:
             before = self._before(graph)
         cut = self._partition(graph, before.partition if before else None)
-        fragments = [_fragment(graph, region) for region in cut.made]
+        fragments = self._fragments(graph, cut)
         named = [Missing(fragment.signature + self._sizes, fragment, graph) for fragment in fragments]
         return [each for each in named if self.price_list.get(self.setting, each.signature) is None]
+
+    def _fragments(self, graph: Graph, cut: Partition) -> list[Fragment]:
+        """Describe the new regions of a partition, but for those of which nothing runs."""
+        regions = (self.nodes_of(graph, region) for region in cut.made)
+        return [_fragment(graph, region) for region in regions if region]
 
 
 def _fragment(graph: Graph, region: Region) -> Fragment:

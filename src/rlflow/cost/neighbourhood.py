@@ -23,6 +23,7 @@ from itertools import count
 from typing import Any
 
 from rlflow.cost.fragment import from_outside, is_literal, leaves
+from rlflow.cost.integer_kernels import CONVERTING, taken_as
 from rlflow.cost.regions import SUMS, Region, first_twin, traits_from_afar
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
@@ -62,6 +63,7 @@ class Neighbourhoods:
         for identifier in region:
             node = graph.nodes[identifier]
             written.append(node.signature)
+            written.append(taken_as(graph, identifier))
             written.extend(None if ref is None else operand(ref) for ref in node.inputs)
             written.extend(leaves(graph, Ref(identifier, i), places) for i in range(len(node.types)))
         return tuple(written)
@@ -135,13 +137,15 @@ class _Text:
         return _history(self.graph, self.edit.added, ref) if is_literal(tensor_type) else tensor_type
 
     def _reading(self, identifier: int, node: Node) -> tuple[Any, ...]:
-        """Write down which results of a node are read from outside, and of a sum how many readers it has there."""
+        """Write down which results of a node are read from outside, how many readers a sum or a conversion has there,
+        and as what a conversion is taken."""
         nodes, places = self.graph.nodes, self.places
         outside = [c for c in self.graph.consumers[identifier] if c not in places]
         read = {ref.index for c in outside for ref in nodes[c].inputs if ref is not None and ref.node == identifier}
         if identifier in self.graph.output_nodes:
             read.update(ref.index for ref in self.graph.outputs if ref.node == identifier)
-        return min(len(outside), 2) if node.op in SUMS else 0, tuple(sorted(read))
+        counts = node.op in SUMS or node.op in CONVERTING
+        return min(len(outside), 2) if counts else 0, taken_as(self.graph, identifier), tuple(sorted(read))
 
 
 def _history(graph: Graph, added: Mapping[int, Node], ref: Ref) -> Hashable:

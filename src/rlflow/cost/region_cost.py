@@ -27,6 +27,7 @@ from rlflow.cost.neighbourhood import Neighbourhoods
 from rlflow.cost.regions import (
     Partition,
     Region,
+    as_run,
     concerned,
     disturbed,
     node_by_node,
@@ -176,7 +177,14 @@ class RegionCost(ABC):
     def _borders(self, graph: Graph, before: _Pricing | None) -> Borders:
         return self.reordering.borders(graph, before.borders if before else None) if self.reordering else Borders()
 
+    def nodes_of(self, graph: Graph, region: Region) -> Region:
+        """Return the nodes that a region's price is of, none where nothing runs."""
+        return as_run(graph, region) if self.setting == "deployed" else region
+
     def _known_ms(self, graph: Graph, region: Region) -> float:
+        region = self.nodes_of(graph, region)
+        if not region:
+            return 0.0
         written = self._neighbourhoods.region(graph, region)
         known = self._remembered.get(written)
         if known is None:

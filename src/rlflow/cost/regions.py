@@ -6,6 +6,9 @@ rewrite only regions that contain a changed node are new, and identical layers s
 
 Nodes that compute the same from the same operands are in one region, since ONNX Runtime runs one of them.
 
+What is quantised runs on whole numbers across all of an operator's neighbours (`cost/integer_kernels.py`). Each reader
+of a DequantizeLinear has one of its own, whose price is in that of the reader's region (`as_run`).
+
 A softmax is a kernel of its own, but numbers that a mask puts far below the others are slow to exponentiate: it is in
 one region with the pointwise operators before it.
 
@@ -26,6 +29,7 @@ from dataclasses import dataclass
 
 from immutables import Map
 
+from rlflow.cost.integer_kernels import CONVERTING, DEQUANTISING, dequantisers, in_one_chain, kernels_of, may_be_one
 from rlflow.ir.graph import Change, Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.preview import Preview
@@ -87,6 +91,7 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
     near = set(change.touched)
     for identifier in change.touched:
         near.update(graph.nodes[identifier].sources, graph.consumers[identifier], twins(graph, identifier))
+    near.update(in_one_chain(graph, _in_order(graph, change.touched.union(change.added))))
     near.update(change.removed)
     affected = {parent.region_of[i] for i in near if i in parent.region_of}
     affected |= {
@@ -98,13 +103,14 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
 
 def concerned(partition: Partition, graph: Graph, edit: Preview) -> set[int]:
     """Return the nodes of all regions whose extent or whose price an edit may change."""
-    near = edit.removed | edit.readers
-    for identifier in edit.touched - edit.readers:
+    near = edit.removed | edit.readers | in_one_chain(graph, edit.removed | edit.touched, edit.added.values())
+    for identifier in edit.touched - near:
         if not _is_read_as_before(partition, graph, edit, identifier):
             near.update((identifier, *_sums_after(graph, identifier)))
     near.update(_rescaled(graph, edit.readers))
     near.update(_twins_after(graph, edit))
-    return {i for identifier in near for i in partition.region_of[identifier]}
+    found = {i for identifier in near for i in partition.region_of.get(identifier, ())}
+    return found | dequantisers(graph, found)
 
 
 def _is_read_as_before(partition: Partition, graph: Graph, edit: Preview, identifier: int) -> bool:
@@ -128,14 +134,27 @@ def _is_read_as_before(partition: Partition, graph: Graph, edit: Preview, identi
 
 def disturbed(graph: Graph, change: Change) -> Iterator[int]:
     """List the nodes that may be fused differently after a change although it did not touch them."""
+    yield from in_one_chain(graph, _in_order(graph, change.touched.union(change.added)))
     yield from _rescaled(graph, change.touched)
     for identifier in change.touched:
         yield from _sums_after(graph, identifier)
         yield from twins(graph, identifier)
 
 
+def as_run(graph: Graph, region: Region) -> Region:
+    """Return the nodes that a region's price is of: with it the DequantizeLinears that it reads. None of a region that
+    only converts what is converted back, nor of a DequantizeLinear by itself, unless the model returns its floats.
+    """
+    nodes = tuple(_in_order(graph, {*region, *read})) if (read := dequantisers(graph, region)) else region
+    if any(graph.nodes[i].op not in CONVERTING or i in graph.output_nodes for i in region):
+        return nodes
+    is_alone = len(nodes) == 1 and graph.nodes[nodes[0]].op in DEQUANTISING
+    return () if is_alone or kernels_of(graph, nodes).idle.issuperset(nodes) else nodes
+
+
 def twins(graph: Graph, identifier: int) -> list[int]:
-    """Return the other nodes that compute the same from the same operands; none of an output of the model.
+    """Return the other nodes that compute the same from the same operands; none of an output of the model, nor of a
+    DequantizeLinear.
 
     The order of a commutative operator's operands does not count, as it never does for a price, although ONNX Runtime
     runs both of two sums whose operands are exchanged.
@@ -173,7 +192,7 @@ def readers(graph: Graph, ref: Ref) -> set[int]:
 def _twins(graph: Graph, identifier: int, operands: tuple[Ref | None, ...]) -> list[int]:
     """Do the same for a node that reads these operands."""
     node = graph.nodes[identifier]
-    if identifier in graph.output_nodes or node.op in DRAWING:
+    if identifier in graph.output_nodes or node.op in DRAWING or node.op in DEQUANTISING:
         return []
     readers = min((graph.consumers[ref.node] for ref in operands if ref is not None), key=len, default=())
     return [
@@ -293,6 +312,8 @@ def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
 
 def _may_fuse(graph: Graph, producer: int, second: Node) -> bool:
     first = graph.nodes[producer]
+    if may_be_one(graph, producer, second):
+        return True
     if second.op in VIEWS or second.op in TRANSPOSES:
         return first.op == second.op or (first.op in VIEWS and second.op in VIEWS)
     if first.op in _PADS and second.op in _PADDED:

@@ -12,11 +12,11 @@ from dataclasses import replace
 from math import atanh, exp, inf, log
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.node import Attributes
+from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.algebra import Algebra
 from rlflow.ops.domain import Array, Domain, FloatDomain
-from rlflow.ops.onnx_form import OnnxForm, Parameter
+from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter
 from rlflow.ops.readings import (
     added,
     bounds,
@@ -146,6 +146,14 @@ def _infer_clip(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]
     return (inputs[0],)
 
 
+def _bounded(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The bounds; where one is left out before opset 11, it is the end of float32, which is infinite in float16."""
+    operand = node.type_of(0)
+    if node.opset < 11 and len(attributes) < 2 and operand is not None and operand.dtype != "float32":
+        raise TypeInferenceError(f"Clip: a bound is left out for {operand.dtype}")
+    return attributes
+
+
 def _clip(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
     low, high = map(attributes.get, ("min", "max"))
     return (domain.clip(x[0], low, high),)  # type: ignore[arg-type]
@@ -215,7 +223,8 @@ OPERATORS = (
             parameters=(
                 Parameter("min", 1, since=11, required=False, scalar=True),
                 Parameter("max", 2, since=11, required=False, scalar=True),
-            )
+            ),
+            complete=_bounded,
         ),
     ),
     _unary("Relu", 6, lambda d, x: d.relu(x), _pointwise(bends_at(0.0))),

@@ -58,7 +58,7 @@ class ProfileConfig:
 class Kernel(NamedTuple):
     """A node of a fused model: the operator that runs, its domain, the node's name, and those of its values.
 
-    `channels_last` is said by a reorder of the blocked layout that transposes as well.
+    `channels_last` is said by a reorder of the blocked layout that transposes as well, and by a convolution of bytes.
     """
 
     operator: str

@@ -2,16 +2,13 @@
 
 import platform
 from collections import Counter
-from functools import cache
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import parser
-from support.quantised import quantised
+from support.quantised import MODELS, model_of
 
-from rlflow import zoo
 from rlflow.cost.base import CostContext
 from rlflow.cost.predicted.cost import predicted
 from rlflow.ir import Graph
@@ -24,26 +21,7 @@ from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import SETTINGS, fused_model, open_session, run
 
 RULES = {rule.name: rule for rule in rules_of(quantised_rules)}
-_TRANSFORMER: dict[str, Any] = {
-    "layers": 2,
-    "hidden": 32,
-    "heads": 2,
-    "intermediate": 64,
-    "sequence": 16,
-    "vocabulary": 50,
-}
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "bert": ("bert", _TRANSFORMER | {"head": "cls"}),
-    "gpt2": ("gpt2", _TRANSFORMER | {"head": "last"}),
-    "resnet": ("resnet18", {"width": 8, "image": 32, "classes": 4}),
-}
 _MOST = 1000
-
-
-@cache
-def model_of(name: str, activations: str) -> onnx.ModelProto:
-    builder, sizes = MODELS[name]
-    return quantised(zoo.build(builder, **sizes), activations)
 
 
 def rewritten(graph: Graph) -> tuple[Graph, Counter[str]]:
@@ -63,10 +41,14 @@ def kernels(model: onnx.ModelProto) -> Counter[str]:
     return Counter(node.op_type for node in fused_model(model).graph.node)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_bytes_are_moved_instead_of_floats_and_no_bit_changes(name: str) -> None:
-    """As written and as deployed, for as long as any of the rules finds a place. Nothing of a ResNet is moved."""
-    model = model_of(name, "uint8")
+@pytest.mark.parametrize(
+    ("name", "per_channel"), [*((name, False) for name in MODELS), ("bert", True), ("resnet", True)]
+)
+def test_bytes_are_moved_instead_of_floats_and_no_bit_changes(name: str, per_channel: bool) -> None:
+    """As written and as deployed, for as long as any of the rules finds a place. Nothing of a ResNet is moved. Weights
+    with scales along an axis are carried, and all around them is rewritten.
+    """
+    model = model_of(name, "uint8", per_channel)
     before = from_onnx(model)
     after, fired = rewritten(before)
     assert (sum(fired.values()) > 30) == (name != "resnet"), fired

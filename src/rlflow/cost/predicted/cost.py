@@ -112,7 +112,8 @@ class PredictedCost(RegionCost):
 
     def far(self, graph: Graph) -> list[Region]:
         """Return the regions whose prices should be measured: far from what the model knows."""
-        return sorted(region for region in self._pricing(graph).partition.regions if self._is_far(graph, region))
+        regions = self._pricing(graph).partition.regions
+        return sorted(region for region in regions if self._is_far(graph, self.nodes_of(graph, region)))
 
     def far_share(self, graph: Graph) -> float:
         """Return the share of the graph's regions that are far."""

@@ -14,7 +14,7 @@ and no order of operands can change them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
 
@@ -112,6 +112,7 @@ class NodeFacts:
     - `run`: elements that lie together before and after a movement; 0 of other kinds.
     - `row`: elements along which a node of kind "rows" adds up; 0 of other kinds.
     - `inexact`, `exponential`: the operator's traits, which tell costly functions.
+    - `whole`: True where whole numbers stand for floats.
     """
 
     op: str
@@ -128,6 +129,14 @@ class NodeFacts:
     row: int = 0
     inexact: bool = False
     exponential: bool = False
+    whole: bool = False
+
+    def of_bytes(self, result_bytes: tuple[int, ...]) -> NodeFacts:
+        """Return the facts of the kernel that reads bytes in the place of floats, and writes so many."""
+        operand_bytes = tuple(map(prod, self.operands))
+        return replace(
+            self, op=f"{self.op} of bytes", operand_bytes=operand_bytes, result_bytes=result_bytes, whole=True
+        )
 
     @property
     def elements(self) -> int:

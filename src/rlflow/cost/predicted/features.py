@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from rlflow.cost.blocked_layout import PADS, takes_up_pad
 from rlflow.cost.fragment import is_literal, is_result, literal
+from rlflow.cost.integer_kernels import CONVERTING, DEQUANTISING, kernels_of
 from rlflow.cost.predicted.facts import Convolution, FactReader, Kind, NodeFacts, Product, Shape
 from rlflow.cost.regions import Region, first_twin, first_value, readers
 from rlflow.ir.graph import Graph
@@ -57,6 +58,11 @@ class Features:
     grams: Counter[str]
 
     @property
+    def is_quantised(self) -> bool:
+        """True if whole numbers stand for floats in it."""
+        return any(facts.whole for facts in self.nodes)
+
+    @property
     def numbers(self) -> dict[str, float]:
         """The numbers by their names, which are the same for all regions."""
         return {
@@ -71,7 +77,8 @@ class Features:
 
 
 class _Computed:
-    """A region as it is computed: a window takes up the Pad before it, a convolution the normalisation behind it.
+    """A region as it is computed: a window takes up the Pad before it, a convolution the normalisation behind it, and a
+    kernel of whole numbers the conversions around it.
 
     ONNX Runtime scales the filters when it opens a model, so that a convolution and its normalisation cost what a
     convolution with a bias costs. Nodes that compute the same are one as well.
@@ -80,16 +87,37 @@ class _Computed:
     def __init__(self, graph: Graph, region: Region) -> None:
         self.graph, self.members = graph, frozenset(region)
         self._convolutions = {i: c for i in region if (c := _takes_up(graph, i)) in self.members and c is not None}
+        self._integers = kernels_of(graph, region)
         self.pads = [i for i in region if _is_taken_up(graph, i)]
-        taken = {*self._convolutions.values(), *self.pads}
+        taken = {*self._convolutions.values(), *self.pads, *self._integers.idle}
         self.order = [i for i in region if i not in taken and first_twin(graph, i) == i]
 
-    def node(self, identifier: int) -> Node:
+    def worker(self, identifier: int) -> int:
         """Return the node that does the work."""
-        return self.graph.nodes[self._convolutions.get(identifier, identifier)]
+        return self._convolutions.get(identifier, self._integers.worker.get(identifier, identifier))
+
+    def node(self, identifier: int) -> Node:
+        """Return the same node itself."""
+        return self.graph.nodes[self.worker(identifier)]
+
+    def with_whole_numbers(self, identifier: int, facts: NodeFacts) -> NodeFacts:
+        """Return a kernel's facts where whole numbers stand for floats, which a product alone may make of them."""
+        if self.node(identifier).op in CONVERTING:
+            return replace(facts, whole=True)
+        if self.worker(identifier) not in self._integers.whole:
+            return facts
+        makes_floats = facts.kind == Kind.PRODUCT and identifier not in self._integers.worker
+        return facts.of_bytes(facts.result_bytes if makes_floats else tuple(map(prod, facts.results)))
+
+    def _read(self, ref: Ref | None) -> Ref | None:
+        """Return the value itself, or the whole numbers that are not dequantised."""
+        is_idle = ref is not None and ref.node in self._integers.idle and self.graph.nodes[ref.node].op in DEQUANTISING
+        return self.graph.nodes[ref.node].inputs[0] if ref is not None and is_idle else ref
 
     def operands(self, identifier: int) -> tuple[Ref | None, ...]:
         """Return what is read."""
+        if self.worker(identifier) in self._integers.whole:
+            return tuple(first_value(self.graph, self._read(ref)) for ref in self.node(identifier).inputs)
         inputs = self.node(identifier).inputs
         if identifier not in self._convolutions or (len(inputs) > 2 and inputs[2] is not None):
             return tuple(first_value(self.graph, ref) for ref in inputs)
@@ -129,13 +157,18 @@ class FeatureReader:
     def features(self, graph: Graph, region: Region) -> Features:
         """Return the features of a region; `region` is all of `graph.order` for a fragment by itself."""
         computed = _Computed(graph, region)
-        inside = {i: self._facts.facts(graph, computed.node(i), computed.operands(i)) for i in computed.order}
+        inside = {i: self._of_kernel(computed, i) for i in computed.order}
         return Features(
             tuple(inside.values()),
             self._border(computed, inside),
             tuple(_has_constant_second(graph, computed.operands(i)) for i in computed.order),
             Counter(self._grams(computed, inside)),
         )
+
+    def _of_kernel(self, computed: _Computed, identifier: int) -> NodeFacts:
+        """Return the facts of what is computed up to a node."""
+        facts = self._facts.facts(computed.graph, computed.node(identifier), computed.operands(identifier))
+        return computed.with_whole_numbers(identifier, facts)
 
     def _border(self, computed: _Computed, inside: Mapping[int, NodeFacts]) -> Border:
         graph, members = computed.graph, computed.members

@@ -19,11 +19,12 @@ from math import fsum, prod
 import numpy as np
 from scipy.optimize import nnls
 
-from rlflow.cost.predicted.facts import Convolution, Kind, NodeFacts
+from rlflow.cost.predicted.facts import Kind, NodeFacts
 from rlflow.cost.predicted.features import Features
 
 _MEGA = 1e6
 _SHORT_RUN = 16  # elements: a cache line of float32
+_BYTES_AT_ONCE = 2  # products of bytes in the time of one of floats: nothing was learned, and more on some processors
 _FLOOR_MS = 0.005  # below it, errors count as absolute ones
 
 Terms = dict[str, float]
@@ -37,7 +38,8 @@ def terms(features: Features, cold: float) -> Terms:
     """
     border = features.border
     found: Terms = dict.fromkeys(TERMS, 0.0)
-    found["region"] = 1.0
+    # with whole numbers no fusion was learned: each kernel begins like a region, wherever the region is cut
+    found["region"] = float(len(features.nodes) if features.is_quantised else 1)
     found["border values"] = float(border.values_in + border.values_out)
     found["border bytes"] = (border.bytes_in + border.bytes_out) / _MEGA
     found["weight bytes"] = border.bytes_weights / _MEGA
@@ -52,17 +54,16 @@ def terms(features: Features, cold: float) -> Terms:
 
 
 def _of_node(facts: NodeFacts, has_constant: bool) -> list[tuple[str, int]]:
-    if facts.product:
-        return _of_product(facts, has_constant)
-    if facts.convolution:
-        return _of_convolution(facts.flops, facts.convolution)
+    if facts.product or facts.convolution:
+        work = _of_product(facts, has_constant) if facts.product else _of_convolution(facts)
+        return [(name, amount // _BYTES_AT_ONCE) for name, amount in work] if facts.whole else work
     if facts.kind == Kind.MOVEMENT:
         return [("short runs" if facts.run < _SHORT_RUN else "long runs", facts.elements)]
     if facts.kind == Kind.ROWS:
         elements = prod(facts.operands[0]) if facts.operands else 0
         return [("exponential rows" if facts.exponential else "rows", elements), ("rows flops", facts.flops)]
     if facts.kind == Kind.ELEMENTWISE:
-        return [("costly elements" if facts.inexact else "elements", facts.elements)]
+        return [("costly elements" if facts.inexact or facts.whole else "elements", facts.elements)]
     if facts.kind == Kind.WINDOW:
         return [("window bytes", facts.moved_bytes)]
     return [("other bytes", facts.moved_bytes)] if facts.kind == Kind.OTHER else []
@@ -76,7 +77,9 @@ def _of_product(facts: NodeFacts, has_constant: bool) -> list[tuple[str, int]]:
     return [("packed product flops" if has_constant else "product flops", product.padded_flops)]
 
 
-def _of_convolution(flops: int, convolution: Convolution) -> list[tuple[str, int]]:
+def _of_convolution(facts: NodeFacts) -> list[tuple[str, int]]:
+    convolution, flops = facts.convolution, facts.flops
+    assert convolution is not None
     if not convolution.is_blocked:
         name = "plain grouped flops" if convolution.groups > 1 else "plain convolution flops"
         return [(name, convolution.padded_flops), ("columns", convolution.columns)]

@@ -130,13 +130,17 @@ class PriceModel:
         self._trees = trees
 
     def ms(self, regions: Sequence[Features], place: Place) -> list[float]:
-        """Return the milliseconds of each region, at least 0."""
+        """Return the milliseconds of each region, at least 0.
+
+        Trees have met no region in which whole numbers stand for floats: such a one has the price of physics.
+        """
         if not regions:
             return []
         rows = np.stack([row(features, place, self.description) for features in regions])
         logs = run(self._trees, {"x": rows})["y"][:, 0]
         return [
-            _corrected(physics_ms(features, place), float(log)) for features, log in zip(regions, logs, strict=True)
+            _corrected(physics_ms(features, place), 0.0 if features.is_quantised else float(log))
+            for features, log in zip(regions, logs, strict=True)
         ]
 
     def strangeness(self, features: Features) -> float:
