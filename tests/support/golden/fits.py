@@ -78,7 +78,8 @@ def _token_fit() -> Value:
 def _tuned() -> Value:
     """Return the policy that ships after an epoch more, on one lesson."""
     tuning = TuningConfig(encoder_epochs=1, epochs=1)
-    policy = fine_tuned(taught_guide.shipped(), [lesson().rollouts], tuning, seed=SEED)
+    shipped = taught_guide.shipped()
+    policy = fine_tuned(shipped, [lesson(shipped.model.arguments.vocabulary).rollouts], tuning, seed=SEED)
     return {"rules": digest(policy.shares), "weights": weights(policy.model.state_dict())}
 
 

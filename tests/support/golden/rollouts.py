@@ -21,6 +21,7 @@ from rlflow.representation import token_archive
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.rollouts import Episode
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
+from rlflow.representation.vocabulary import Vocabulary
 from support.golden.digests import Value, digest, trajectory
 from support.golden.entries import Compute
 from support.token_worlds import FEW, small_graph, small_process, small_token_rollouts
@@ -67,9 +68,9 @@ def _of_an_expert() -> Value:
 
 
 @cache
-def lesson() -> Taught:
-    """Return what an expert teaches."""
-    return teach(LESSON, small_graph(), LIBRARY, AnalyticCost())
+def lesson(vocabulary: Vocabulary | None = None) -> Taught:
+    """Return what an expert teaches, by default in the vocabulary of all operators."""
+    return teach(LESSON, small_graph(), LIBRARY, AnalyticCost(), vocabulary)
 
 
 def _lesson() -> Value:
