@@ -1,4 +1,4 @@
-"""What ONNX Runtime computes with whole numbers of a model that is quantised by QuantizeLinear and DequantizeLinear.
+"""The nodes that ONNX Runtime computes with whole numbers, where QuantizeLinear and DequantizeLinear quantise a model.
 
     x -> DequantizeLinear -> MatMul(., DequantizeLinear(weights)) -> QuantizeLinear        one kernel: QLinearMatMul
     x -> DequantizeLinear -> Transpose -> Softmax                                          the Transpose moves bytes
