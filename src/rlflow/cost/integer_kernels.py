@@ -47,7 +47,12 @@ class Kernels(NamedTuple):
 
 
 def kernels_of(graph: Graph, nodes: Collection[int]) -> Kernels:
-    """Tell how ONNX Runtime runs these nodes, which have the DequantizeLinears that they read among them."""
+    """Tell how ONNX Runtime runs these nodes, which have the DequantizeLinears that they read among them.
+
+    A node by itself runs as it is written.
+    """
+    if len(nodes) == 1:
+        return Kernels(frozenset(i for i in nodes if _is_of_bytes(graph.nodes[i]) and moves(graph, i)), frozenset(), {})
     whole = frozenset(i for i in nodes if computes(graph, i) or moves(graph, i))
     idle = {i for i in nodes if _is_idle(graph, i, nodes)}
     worker: dict[int, int] = {}
@@ -340,7 +345,7 @@ def _is_idle(graph: Graph, identifier: int, nodes: Collection[int]) -> bool:
             return _is_undone(graph, source, identifier)
         return len(graph.nodes[source].types) > 1 and moves(graph, source)
     readers = [c for c in graph.consumers[identifier] if c in nodes]
-    return op in DEQUANTISING and len(nodes) > 1 and not any(_reads_floats(graph, identifier, c) for c in readers)
+    return op in DEQUANTISING and not any(_reads_floats(graph, identifier, c) for c in readers)
 
 
 def _reads_floats(graph: Graph, identifier: int, reader: int) -> bool:
