@@ -8,8 +8,9 @@ It selects an operator with its neighbours (`ops/integer_kernels.py` has the tab
 which it carries both conversions. Each reader of a DequantizeLinear has one of its own. An int8 counts as uint8 where
 a QuantizeLinear and its DequantizeLinear have one reader each: its products on x86 refuse others.
 
-The invariant: the kernels are those of ONNX Runtime's own optimised model, of version 1.32
-(tests/cost/test_integer_kernels.py). It is not followed where a movement behind an int8 is read more than once.
+The invariant: the kernels that compute are those of ONNX Runtime's own optimised model, of version 1.32
+(tests/cost/test_integer_kernels.py). Conversions are too in models as a tool quantises them; elsewhere one that several
+nodes of a region read as floats counts once here, and one that ONNX Runtime adds behind a movement does not count.
 """
 
 from __future__ import annotations
