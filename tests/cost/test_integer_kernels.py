@@ -15,6 +15,7 @@ from rlflow.cost.in_place import regions_of_kernel
 from rlflow.cost.integer_kernels import CONVERTING, kernels_of
 from rlflow.cost.kernels import kernels_of as placed_kernels
 from rlflow.cost.predicted.cost import predicted
+from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.regions import as_run, partition
 from rlflow.ir import Graph
 from rlflow.onnx_io import from_onnx
@@ -127,6 +128,14 @@ def test_examples(name: str) -> None:
     graph = from_onnx(parser.parse_model(f"{head} {weights} {{ {body} }}"))
     assert ours(graph) == expected
     assert computed(of_onnx_runtime(graph)) == computed(Counter(expected))
+
+
+def test_as_it_is_written_every_node_runs_by_itself() -> None:
+    """A product of what is dequantised is one of floats there, and its conversions are kernels of their own."""
+    graph, reader = from_onnx(model_of("bert", "uint8")), FeatureReader()
+    facts = {i: reader.features(graph, (i,)).nodes for i in graph.order}
+    assert all(len(nodes) == 1 for nodes in facts.values())
+    assert {graph.nodes[i].op for i, (node,) in facts.items() if node.whole} == CONVERTING
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,4 +1,4 @@
-"""What ONNX Runtime computes with whole numbers of a model that is quantised by QuantizeLinear and DequantizeLinear.
+"""The nodes that ONNX Runtime computes with whole numbers, where QuantizeLinear and DequantizeLinear quantise a model.
 
     x -> DequantizeLinear -> MatMul(., DequantizeLinear(weights)) -> QuantizeLinear        one kernel: QLinearMatMul
     x -> DequantizeLinear -> Transpose -> Softmax                                          the Transpose moves bytes
@@ -8,8 +8,9 @@ It selects an operator with its neighbours (`ops/integer_kernels.py` has the tab
 which it carries both conversions. Each reader of a DequantizeLinear has one of its own. An int8 counts as uint8 where
 a QuantizeLinear and its DequantizeLinear have one reader each: its products on x86 refuse others.
 
-The invariant: the kernels are those of ONNX Runtime's own optimised model, of version 1.32
-(tests/cost/test_integer_kernels.py). It is not followed where a movement behind an int8 is read more than once.
+The invariant: the kernels that compute are those of ONNX Runtime's own optimised model, of version 1.32
+(tests/cost/test_integer_kernels.py). Conversions are too in models as a tool quantises them; elsewhere one that several
+nodes of a region read as floats counts once here, and one that ONNX Runtime adds behind a movement does not count.
 """
 
 from __future__ import annotations
@@ -47,7 +48,12 @@ class Kernels(NamedTuple):
 
 
 def kernels_of(graph: Graph, nodes: Collection[int]) -> Kernels:
-    """Tell how ONNX Runtime runs these nodes, which have the DequantizeLinears that they read among them."""
+    """Tell how ONNX Runtime runs these nodes, which have the DequantizeLinears that they read among them.
+
+    A node by itself runs as it is written.
+    """
+    if len(nodes) == 1:
+        return Kernels(frozenset(i for i in nodes if _is_of_bytes(graph.nodes[i]) and moves(graph, i)), frozenset(), {})
     whole = frozenset(i for i in nodes if computes(graph, i) or moves(graph, i))
     idle = {i for i in nodes if _is_idle(graph, i, nodes)}
     worker: dict[int, int] = {}
@@ -340,7 +346,7 @@ def _is_idle(graph: Graph, identifier: int, nodes: Collection[int]) -> bool:
             return _is_undone(graph, source, identifier)
         return len(graph.nodes[source].types) > 1 and moves(graph, source)
     readers = [c for c in graph.consumers[identifier] if c in nodes]
-    return op in DEQUANTISING and len(nodes) > 1 and not any(_reads_floats(graph, identifier, c) for c in readers)
+    return op in DEQUANTISING and not any(_reads_floats(graph, identifier, c) for c in readers)
 
 
 def _reads_floats(graph: Graph, identifier: int, reader: int) -> bool:
