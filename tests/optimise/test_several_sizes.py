@@ -178,16 +178,9 @@ def test_the_original_is_judged_at_each_size() -> None:
 def rows(*times_ms: float, count: int = 12) -> tuple[AtSize, ...]:
     """Of a candidate beside an original that takes 2 ms at each size; nothing was timed at the size of 0 ms."""
     equal = EquivalenceReport(True, "", 0.0, 0.0, 1e-5, draws=1, non_vacuous_draws=1)
-    latencies = [
-        {
-            "deployed": latency_change(
-                [Round(dict.fromkeys(ORIGINAL, 2.0) | dict.fromkeys(CANDIDATE, ms))] * count, Belief()
-            )
-        }
-        if ms
-        else {}
-        for ms in times_ms
-    ]
+    both = [dict.fromkeys(ORIGINAL, 2.0) | dict.fromkeys(CANDIDATE, each) for each in times_ms]
+    changes = [latency_change([Round(each)] * count, Belief()) if each[CANDIDATE[0]] else None for each in both]
+    latencies = [{} if change is None else {"deployed": change} for change in changes]
     return tuple(AtSize(Size({"x": (place,)}, {}), equal, latency) for place, latency in enumerate(latencies, start=1))
 
 
