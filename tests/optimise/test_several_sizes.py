@@ -1,5 +1,6 @@
 """One model for several sizes: its dimensions stay dynamic, and it is checked and timed at each."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +11,28 @@ from support.texts import SUMMED, filled
 import rlflow
 from rlflow import zoo
 from rlflow.equivalence.compare import compare
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError
-from rlflow.optimise.api import Optimised
+from rlflow.optimise.api import (
+    INTERRUPTED_TIMING,
+    INTERRUPTED_UNTIMED,
+    NOT_FASTER,
+    SLOWER,
+    UNDECIDED,
+    UNTIMED,
+    Optimised,
+    _decision_at_sizes,
+)
+from rlflow.optimise.clock import NO_DEADLINE
 from rlflow.optimise.gate import GateConfig, judged
+from rlflow.optimise.report import AtSize
+from rlflow.optimise.timing import CANDIDATE, ORIGINAL, latency_change
 from rlflow.rules import user_rules
 from rlflow.rules.library import Library
 from rlflow.rules.rule import rule_from_json
-from rlflow.runtime.sizes import Shapes, each_size
+from rlflow.runtime.sizes import Shapes, Size, each_size
+from rlflow.runtime.timing.belief import Belief
+from rlflow.runtime.timing.latency import Round
 
 TOKENS = ("input_ids", "token_type_ids", "attention_mask")
 FAST: dict[str, Any] = {
@@ -157,3 +173,35 @@ def test_the_original_is_judged_at_each_size() -> None:
         assert own.reference is not None
         assert own.reference.inputs[0]["x"].shape == (rows, 64)
         assert own.wall_s > 0
+
+
+def rows(*times_ms: float, count: int = 12) -> tuple[AtSize, ...]:
+    """Of a candidate beside an original that takes 2 ms at each size; nothing was timed at the size of 0 ms."""
+    equal = EquivalenceReport(True, "", 0.0, 0.0, 1e-5, draws=1, non_vacuous_draws=1)
+    both = [dict.fromkeys(ORIGINAL, 2.0) | dict.fromkeys(CANDIDATE, each) for each in times_ms]
+    changes = [latency_change([Round(each)] * count, Belief()) if each[CANDIDATE[0]] else None for each in both]
+    latencies = [{} if change is None else {"deployed": change} for change in changes]
+    return tuple(AtSize(Size({"x": (place,)}, {}), equal, latency) for place, latency in enumerate(latencies, start=1))
+
+
+@pytest.mark.parametrize(
+    ("given", "is_interrupted", "is_better", "reason"),
+    [
+        (rows(1.0, 2.0), False, True, "faster at 1 of 2 sizes, slower at none, and equal within rounding at each"),
+        (rows(1.0, 4.0), False, False, f"at x=2, {SLOWER}"),
+        (rows(1.0, 4.0), True, False, f"at x=2, {SLOWER}"),
+        (rows(1.0, 0.0), False, False, f"{UNTIMED} at x=2"),
+        (rows(1.0, 0.0), True, True, INTERRUPTED_TIMING),
+        (rows(0.0, 0.0), True, True, INTERRUPTED_UNTIMED),
+        (rows(1.0) + rows(2.0, count=1), False, False, "could not rule out that the rewritten model is slower at x=1"),
+        (rows(2.0, 2.0, count=1), False, False, f"{UNDECIDED} at x=1; x=2"),
+        (rows(2.0, 2.0, count=100), False, False, NOT_FASTER),
+    ],
+)
+def test_the_decision_over_sizes_says_why(
+    given: tuple[AtSize, ...], is_interrupted: bool, is_better: bool, reason: str
+) -> None:
+    deadline = replace(NO_DEADLINE, is_interrupted=lambda: is_interrupted)
+    found = _decision_at_sizes(given, "deployed", GateConfig(), deadline)
+    assert found[0] is is_better
+    assert found[1].endswith(reason)

@@ -131,7 +131,7 @@ def optimise(
 
 
 class _Asked(NamedTuple):
-    """What is asked, and the files for the answer and for the page about it."""
+    """A question, and the files for its answer and for the page about it."""
 
     asked: Asked
     output: Path

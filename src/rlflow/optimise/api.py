@@ -48,7 +48,7 @@ from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, said
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting
 from rlflow.runtime.session_options import DEFAULTS, SessionOptions, write_beside
-from rlflow.runtime.sizes import Shapes, Size, each_size
+from rlflow.runtime.sizes import Shapes, Size, each_size, separated
 from rlflow.runtime.timing.apart import time_batch_apart
 from rlflow.schemas.figures import Written
 from rlflow.search.factory import make_search
@@ -244,7 +244,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     rewriting = _rewriting(made, search, shortlist, bool(argument))
-    return _optimised(made, flushed, source, search, rewriting, request, delivered, settings, sizes[0])
+    return _optimised(made, flushed, source, search, rewriting, request, delivered, settings)
 
 
 def _config(request: Request, sizes: Sequence[Size]) -> GateConfig:
@@ -305,8 +305,9 @@ def _delivered(
     setting, is_better, reason = _in_fastest(settings, *decision) if settings else (request.setting, *decision)
     if flushed.report is not None and flushed.report.weights:
         reason = f"{flushed.report.reason}; {reason}"
-    if not is_better or made.file is None:
+    if not is_better:
         return _unchanged(made, flushed, reason, setting)
+    assert made.file is not None, "what was checked has one"
     return _Delivered(made.candidate, made.file, "optimised", reason, setting, made.equivalence)
 
 
@@ -349,7 +350,6 @@ def _optimised(
     request: Request,
     delivered: _Delivered,
     settings: tuple[InSetting, ...],
-    size: Size,
 ) -> Optimised:
     """Report on the model that is delivered."""
     report = OptimisationReport(
@@ -364,7 +364,7 @@ def _optimised(
         budget_s=request.budget_s,
         setting=delivered.setting,
         settings=settings,
-        shapes=size.shapes,
+        shapes=separated(request.shapes)[0],
         sizes=made.at_sizes,
         session_options=delivered.session_options,
         threads=request.gate.threads,
@@ -408,7 +408,7 @@ def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tup
     if made.left_because:
         return False, made.left_because
     if made.at_sizes:
-        return _decision_at_sizes(made.at_sizes, request, deadline)
+        return _decision_at_sizes(made.at_sizes, request.setting, request.gate, deadline)
     if made.latency and is_faster(made.latency, request.setting):
         verdict = made.latency[request.setting].verdict
         believed = f"faster with probability {verdict.faster_probability:.2f} and equal within rounding"
@@ -422,11 +422,11 @@ def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tup
     return False, f"{UNDECIDED} (probability {verdict.faster_probability:.2f})" if is_cut_short else NOT_FASTER
 
 
-def _decision_at_sizes(rows: Sequence[AtSize], request: Request, deadline: Deadline) -> tuple[bool, str]:
+def _decision_at_sizes(rows: Sequence[AtSize], setting: str, gate: GateConfig, deadline: Deadline) -> tuple[bool, str]:
     """Decide for a candidate that must be slower at none of the sizes."""
     latencies = [row.latency for row in rows]
-    decisions = [latency[request.setting].verdict.decision if latency else "undecided" for latency in latencies]
-    if is_better(latencies, request.setting, request.gate):
+    decisions = [latency[setting].verdict.decision if latency else "undecided" for latency in latencies]
+    if is_better(latencies, setting, gate):
         faster = f"{decisions.count('faster')} of {len(rows)} sizes"
         return True, f"faster at {faster}, slower at none, and equal within rounding at each"
     if "slower" in decisions:
@@ -434,9 +434,13 @@ def _decision_at_sizes(rows: Sequence[AtSize], request: Request, deadline: Deadl
         return False, f"at {slower}, {SLOWER}"
     if deadline.is_interrupted():
         return True, INTERRUPTED_TIMING if any(latencies) else INTERRUPTED_UNTIMED
-    open_ones = [str(row.size) for row, each in zip(rows, decisions, strict=True) if each == "undecided"]
-    if "faster" in decisions or not all(latencies):
-        return False, f"the time was over before timing could tell that it is not slower at {'; '.join(open_ones)}"
+    if untimed := "; ".join(str(row.size) for row in rows if not row.latency):
+        return False, f"{UNTIMED} at {untimed}"
+    doubtful = "; ".join(str(row.size) for row, each in zip(rows, decisions, strict=True) if each == "undecided")
+    if "faster" in decisions:
+        return False, f"timing could not rule out that the rewritten model is slower at {doubtful}"
+    if any(latency[setting].verdict.rounds < gate.rounds for latency in latencies) and doubtful:
+        return False, f"{UNDECIDED} at {doubtful}"
     return False, NOT_FASTER
 
 

@@ -268,7 +268,7 @@ class Phases:
 
     def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
         """Do what `gate.check` does, on the inputs that the original was judged by; None if it takes too long."""
-        self._begun("checking the result against the original")
+        self._begun(f"checking the result against the original{self.gate.where}")
         longest_s = _longest_check_s(judgement, deadline)
         with of_candidate("the check"):
             try:
@@ -294,7 +294,7 @@ class Phases:
         runs = self.runs_per_round(judgement, deadline.left_s)
         if deadline.is_over or not runs:
             return {self.setting: timing.latency_change(before, belief, proof)} if before else {}
-        self._begun("timing the result against the original")
+        self._begun(f"timing the result against the original{self.gate.where}")
         time_s = self.gate.time_s if math.isinf(deadline.end_s) else math.inf
         config = replace(self.gate, runs_per_round=runs, time_s=time_s, belief=belief)
         with of_candidate("timing"):
