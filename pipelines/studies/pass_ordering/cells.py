@@ -12,15 +12,17 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from rlflow.passes import search
+from rlflow.passes import core_set, search
 from rlflow.passes.agents.dreamt import train_in_dream
 from rlflow.passes.agents.pass_agent_config import DreamtConfig, PassAgentConfig
 from rlflow.passes.agents.playing import PlayConfig, Playing, Untrained, play
 from rlflow.passes.agents.training import train
 from rlflow.passes.backend import Facts, PassError
+from rlflow.passes.core_set import CoreSet
 from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig
 from rlflow.passes.environment.rewards import TimingConfig
 from rlflow.passes.search import Found
@@ -73,8 +75,7 @@ class BaselineCell:
         with self.compiler.transitions() as transitions:
             found = {source: self._found(transitions, transitions.start(source)) for source in self.sources}
             checked = {source: _checked(transitions, source, all_of) for source, all_of in found.items()}
-        entrants = checked[self.sources[0]]
-        return {entrant: Row({source: checked[source][entrant] for source in self.sources}) for entrant in entrants}
+        return _rows(checked)
 
     def _found(self, transitions: Transitions, start: Facts) -> dict[str, Found]:
         known, effort = transitions.backend.catalogue(), self.effort
@@ -104,8 +105,7 @@ class ChanceCell:
             checked = {
                 source: _checked(transitions, source, self._found(transitions, source)) for source in self.sources
             }
-        entrants = checked[self.sources[0]]
-        return {entrant: Row({source: checked[source][entrant] for source in self.sources}) for entrant in entrants}
+        return _rows(checked)
 
     def _found(self, transitions: Transitions, source: str) -> dict[str, Found]:
         start, effort = transitions.start(source), self.effort
@@ -155,6 +155,56 @@ class AgentCell:
 
 
 @dataclass(frozen=True)
+class CoreSetConfig:
+    """The passes that a core set may have in all, and the width of the beam that finds sequences to choose among.
+
+    beam_width: 0 for single passes alone.
+    """
+
+    max_passes: int
+    beam_width: int
+
+
+@dataclass(frozen=True)
+class CoreSetCell:
+    """A core set that is learned on some families and run once on others; nothing is drawn for it.
+
+    `core_sequence` are the same passes, kept whatever they leave.
+    """
+
+    compiler: Compiler
+    sources: tuple[str, ...]
+    held_out: tuple[str, ...]
+    config: CoreSetConfig
+    effort: Effort
+
+    def run(self) -> dict[str, Row]:
+        with self.compiler.transitions() as transitions:
+            core = self._learned(transitions)
+            rows = _rows({source: self._outcomes(transitions, source, core) for source in self.held_out})
+        return rows | {"core_set": replace(rows["core_set"], core_set=core)}
+
+    def _learned(self, transitions: Transitions) -> CoreSet:
+        """Choose among every pass alone, and what a beam finds on each program."""
+        starts, width = [transitions.start(source) for source in self.sources], self.config.beam_width
+        beams = [
+            search.beam(transitions, start, width=width, max_passes=self.effort.max_passes).passes
+            for start in (starts if width else ())
+        ]
+        singles = [(name,) for name in transitions.backend.catalogue().passes]
+        candidates = list(dict.fromkeys([*singles, *filter(None, beams)]))
+        return core_set.learned(transitions, starts, candidates, max_passes=self.config.max_passes)
+
+    def _outcomes(self, transitions: Transitions, source: str, core: CoreSet) -> dict[str, Outcome]:
+        start = transitions.start(source)
+        found = {
+            "core_set": core_set.run(transitions, start, core),
+            "core_sequence": search.sequence(transitions, start, chain.from_iterable(core)),
+        }
+        return _checked(transitions, source, found)
+
+
+@dataclass(frozen=True)
 class TimedCell:
     """The run times of what entrants have found on one graph, in turns; alone on the machine.
 
@@ -177,6 +227,12 @@ class TimedCell:
             times = transitions.backend.times_ms(payloads, rounds=timing.rounds, runs=timing.runs, seed=timing.seed)
         median_ms = {key: statistics.median(times[place]) for place, key in enumerate(keys)}
         return {name: median_ms[facts.key] for name, facts in ends.items()}
+
+
+def _rows(outcomes: Mapping[str, Mapping[str, Outcome]]) -> dict[str, Row]:
+    """The rows by entrant, of outcomes by graph and entrant."""
+    entrants = next(iter(outcomes.values()))
+    return {entrant: Row({source: of[entrant] for source, of in outcomes.items()}) for entrant in entrants}
 
 
 def _checked(transitions: Transitions, source: str, found: Mapping[str, Found]) -> dict[str, Outcome]:

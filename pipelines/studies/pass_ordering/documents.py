@@ -35,6 +35,8 @@ class Row(Document):
     """Steps of the training that were known (hits), and those that the compiler was asked for (misses)."""
     open_loop: dict[Annotated[str, Meta(pattern="^[0-9]+$")], dict[str, float]]
     """Of a world model: passes ahead -> errors on held-out random episodes, beside their baselines."""
+    core_set: list[Annotated[list[Text], NOT_EMPTY]] | UnsetType = UNSET
+    """The sequences of passes that were learned, in the order in which they are run; of core sets alone."""
 
 
 class Graphs(Document):
@@ -48,6 +50,8 @@ class Graphs(Document):
     """By seed."""
     times_ms: Annotated[dict[str, dict[str, Positive]], TIMING]
     """Graph -> entrant -> milliseconds of a run of the first seed's program, all taken in turns."""
+    compiler_s: Annotated[dict[str, Seconds], TIMING] | UnsetType = UNSET
+    """Graph -> seconds of a processor that the passes of the core set take."""
 
 
 class Entrant(Document):
@@ -73,5 +77,9 @@ geometric means over graphs; above 0 is better than the reference.
 """
 
 
-DOCUMENTS = {"pass_ordering/metrics.json": PassOrdering, "pass_ordering/*.json": Graphs}
+DOCUMENTS = {
+    "pass_ordering/metrics.json": PassOrdering,
+    "pass_ordering/*.json": Graphs,
+    "pass_ordering/one_shot/*.json": Graphs,
+}
 """Types of results files, by the pattern that the end of a file's path matches."""

@@ -31,6 +31,8 @@ OBSERVED: Mapping[str, str] = {
 ENHANCEMENTS = ("ppo_shaped", "ppo_shaped_by_bytes", "ppo_value_features")
 """Agents that are PPO and one thing more, as in the paper's comparison."""
 BASELINES = ("default", "fixpoint", "chain", "greedy", "beam", "random", "untrained", "best_known")
+LEVEL_PERCENT = 0.1
+"""So many more operations than the best known are as good."""
 _TEMPLATE = Path(__file__).with_name("pass_ordering.md.j2")
 
 Entrants = Mapping[str, Any]
@@ -113,6 +115,26 @@ def wins(document: Mapping[str, Any], agent: str) -> tuple[int, str, int]:
     as_good = sum(left[source] <= default[source]["operations"] for source in left)
     most = max(left, key=lambda source: float(default[source]["operations"] / left[source]))
     return as_good, most, left[most]
+
+
+def best_known(document: Mapping[str, Any], source: str) -> int:
+    """The fewest operations that anybody has left on a graph without changing what it computes."""
+    outcomes = [row["outcomes"][source] for seeds in document["entrants"].values() for row in seeds.values()]
+    return min(outcome["operations"] for outcome in outcomes if not outcome["difference"])
+
+
+def level(document: Mapping[str, Any], entrant: str) -> str:
+    """The number of graphs on which an entrant is as good as the best known, of each seed."""
+    most = {source: (1.0 + LEVEL_PERCENT / 100.0) * best_known(document, source) for source in sources_of(document)}
+    rows = document["entrants"][entrant].values()
+    counts = (sum(row["outcomes"][source]["operations"] <= most[source] for source in most) for row in rows)
+    return ", ".join(map(str, counts))
+
+
+def without_gain(document: Mapping[str, Any]) -> list[str]:
+    """The graphs on which no order that is known leaves fewer operations than the default pipeline."""
+    default = document["entrants"]["default"]["0"]["outcomes"]
+    return [source for source in sources_of(document) if default[source]["operations"] <= best_known(document, source)]
 
 
 def enhancements(entrants: Entrants) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rlflow.passes.core_set import CoreSet
 from rlflow.passes.search import Found
 
 
@@ -34,6 +35,7 @@ class Row:
     """The outcomes by graph, with the seconds of training, the mean returns over its course, and steps that were known.
 
     Baselines are not trained. open_loop: of a world model, its errors by the number of passes that it looks ahead.
+    core_set: the sequences that were learned, of what runs some (`rlflow.passes.core_set`).
     """
 
     outcomes: Mapping[str, Outcome]
@@ -41,3 +43,4 @@ class Row:
     curve: tuple[float, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     open_loop: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    core_set: CoreSet = ()

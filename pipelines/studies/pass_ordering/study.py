@@ -48,6 +48,23 @@ Found = dict[str, dict[int, Row]]
 
 @study_program("pass_ordering")
 def main(config: DictConfig) -> None:
+    settings, split = settings_and_split(config)
+    backend = settings["backend"]
+    with open_study(f"pass ordering {backend}", settings) as study:
+        compiler = Compiler(backend, study.folder / "transitions.sqlite")
+        cells = dict(_cells(settings, compiler, split, options_of("pass_ordering")))
+        found = by_entrant(study.rows(cells, methodcaller("run"), _logged, dict[str, Row]))
+        study.check_complete()
+        if study.publishes:
+            times = _times(study, compiler, split, found)
+            publish_found(study.run, RESULTS / f"{backend}.json", __file__, backend, split, found, times)
+
+
+def settings_and_split(config: DictConfig) -> tuple[Any, Split]:
+    """The settings with those of the backend among them, and the graphs to train on and to hold out.
+
+    `InputError` for a backend that has none.
+    """
     backend = config.backend
     if backend not in config.of_backend:
         raise InputError(f"the study knows no backend {backend!r}: choose one of {', '.join(config.of_backend)}")
@@ -60,14 +77,7 @@ def main(config: DictConfig) -> None:
             training_graphs=settings["training_graphs"],
             held_out_graphs=settings["held_out_graphs"],
         )
-    with open_study(f"pass ordering {backend}", settings) as study:
-        compiler = Compiler(backend, study.folder / "transitions.sqlite")
-        cells = dict(_cells(settings, compiler, split, options_of("pass_ordering")))
-        found = _by_entrant(study.rows(cells, methodcaller("run"), _logged, dict[str, Row]))
-        study.check_complete()
-        if study.publishes:
-            _publish(backend, split, found, _times(study, compiler, split, found))
-            study.run.artifact(RESULTS / f"{backend}.json")
+    return settings, split
 
 
 def _cells(settings: Any, compiler: Compiler, split: Split, option_of: OptionOf) -> Iterator[tuple[CellKey, Cell]]:
@@ -96,7 +106,7 @@ def _logged(run: Run, key: CellKey, rows: dict[str, Row]) -> str:
     return ", ".join(rows)
 
 
-def _by_entrant(kept: dict[CellKey, dict[str, Row]]) -> Found:
+def by_entrant(kept: dict[CellKey, dict[str, Row]]) -> Found:
     """The rows by entrant and seed; those of a baseline are put together over families, as seed 0."""
     found: Found = {}
     for (_, seed), rows in kept.items():
@@ -127,12 +137,17 @@ def _times(study: OpenStudy, compiler: Compiler, split: Split, found: Found) -> 
     return {source: times_ms for (_, source), times_ms in study.gathered(cells, rows, lambda *_: "").items()}
 
 
-def _publish(backend: str, split: Split, found: Found, times: dict[str, dict[str, float]]) -> None:
-    document = {
-        "backend": backend,
-        "training": split.training,
-        "held_out": split.held_out,
-        "entrants": found,
-        "times_ms": times,
-    }
-    publish(RESULTS / f"{backend}.json", Graphs, document, __file__)
+def publish_found(
+    run: Run,
+    path: Path,
+    program: str,
+    backend: str,
+    split: Split,
+    found: Found,
+    times: dict[str, dict[str, float]],
+    **more: Any,
+) -> None:
+    """Write what everybody has found by a program, as a file of results and an artifact of the run."""
+    graphs = {"backend": backend, "training": split.training, "held_out": split.held_out}
+    publish(path, Graphs, {**graphs, "entrants": found, "times_ms": times, **more}, program)
+    run.artifact(path)

@@ -2,8 +2,8 @@
 
     python pipelines/study.py pass_ordering.write_page   metrics.json of pass ordering, and docs/pass_ordering.md
 
-Reads data/results/pass_ordering/BACKEND.json of every backend that has been studied (study.py), and the random walks of
-benchmarks/pass_walks.py.
+Reads data/results/pass_ordering/BACKEND.json of every backend that has been studied (study.py) and what one_shot.py has
+found on the same graphs, and the random walks of benchmarks/pass_walks.py.
 """
 
 from pathlib import Path
@@ -13,6 +13,7 @@ from experiment.results import read_results
 from msgspec import convert
 
 from rlflow.atomic_file import written_whole
+from rlflow.errors import RLFlowError
 from studies.pass_ordering.documents import PassOrdering
 from studies.pass_ordering.figures import summary
 from studies.pass_ordering.page import page
@@ -33,9 +34,19 @@ def figures_of(document: Any) -> dict[str, Any]:
 def written(root: Path) -> tuple[dict[str, Any], str]:
     """The figures and the page by what a checkout has found."""
     files = [path for path in sorted((root / RESULTS).glob("*.json")) if path.name != "metrics.json"]
-    documents = {path.stem: read_results(path) for path in files}
+    documents = {path.stem: _with_one_shot(read_results(path), path.parent / "one_shot" / path.name) for path in files}
     metrics = {name: figures_of(document) for name, document in documents.items()}
     return metrics, page(metrics, documents, read_results(root / WALKS))
+
+
+def _with_one_shot(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The findings on the graphs of a backend, with those of a core set where one was learned."""
+    if not path.exists():
+        return document
+    other = read_results(path)
+    if any(document[key] != other[key] for key in ("training", "held_out")):
+        raise RLFlowError(f"{path} is about other graphs: make it anew (pass_ordering.one_shot)")
+    return {**other, **document, "entrants": document["entrants"] | other["entrants"]}
 
 
 def main() -> None:

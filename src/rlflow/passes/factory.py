@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rlflow.errors import InputError
-from rlflow.passes import search
+from rlflow.passes import core_set, search
 from rlflow.passes.backend import Facts
 from rlflow.passes.search import Found, OnProgress
 from rlflow.passes.transitions import Transitions
 
-METHODS = ("beam", "greedy", "random", "fixpoint", "chain", "default")
+METHODS = ("beam", "greedy", "random", "core_set", "fixpoint", "chain", "default")
 
 
 def search_with(
@@ -32,6 +32,7 @@ def search_with(
         "beam": lambda: search.beam(transitions, start, width=width, **bounds),
         "greedy": lambda: search.greedy(transitions, start, **bounds),
         "random": lambda: search.by_chance(transitions, start, episodes=episodes, seed=seed, **bounds),
+        "core_set": lambda: core_set.run(transitions, start, core_set.shipped(known.name)),
         "fixpoint": lambda: search.fixpoint(transitions, start, known.simplifiers),
         "chain": lambda: search.sequence(transitions, start, known.chain),
         "default": lambda: search.sequence(transitions, start, [known.default]),

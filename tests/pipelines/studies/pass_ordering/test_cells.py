@@ -10,6 +10,8 @@ from studies.pass_ordering.cells import (
     BaselineCell,
     ChanceCell,
     Compiler,
+    CoreSetCell,
+    CoreSetConfig,
     Effort,
     TimedCell,
 )
@@ -59,6 +61,20 @@ def test_agents_and_chance_play_on_what_they_were_not_trained_on(compiler: Compi
     assert chance["random"].outcomes["cc"].tried == 18
     assert 0 < chance["untrained"].outcomes["cc"].tried < 18, "it asks nothing twice"
     assert convert(json.loads(json.dumps(plain(chance))), dict[str, Row]) == chance
+
+
+def test_a_core_set_is_learned_on_some_families_and_run_once_on_others(compiler: Compiler) -> None:
+    """Only a beam finds what empties "cc"; by single passes nothing does, since one of them lets it grow."""
+    rows = {
+        width: CoreSetCell(compiler, ("cab", "ccab"), HELD_OUT, CoreSetConfig(6, width), EFFORT).run()
+        for width in (0, 2)
+    }
+    left = {width: [row["core_set"].outcomes[source].operations for source in HELD_OUT] for width, row in rows.items()}
+    assert left == {0: [2, 0], 2: [0, 0]}
+    learned = rows[2]["core_set"].core_set
+    assert ("expand", "swap", "cancel") in learned
+    assert rows[2]["core_sequence"].outcomes["cc"].tried == sum(map(len, learned)) <= 6
+    assert convert(json.loads(json.dumps(plain(rows[2]))), dict[str, Row]) == rows[2]
 
 
 def test_a_program_that_computes_something_else_is_told_of(compiler: Compiler) -> None:
