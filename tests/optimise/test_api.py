@@ -265,8 +265,9 @@ def test_each_model_is_written_once_whatever_is_done_with_it(monkeypatch: pytest
     found = optimise(zoo.build("bert", **SMALL_BERT), session_options=lambda *_: [ONE_THREAD], **settings)
     assert len(found.report.race) > 1
     assert found.report.session_options is not None
-    raced = [f"candidate_{number}.onnx" for number in range(len(found.report.race))]
-    assert written == ["original.onnx", *raced]
+    made = len(written) - 1
+    assert written == ["original.onnx", *(f"candidate_{number}.onnx" for number in range(made))]
+    assert made <= len(found.report.race), "where a second search had its race, the first winner is in both"
 
 
 def test_what_was_not_replayed_is_what_the_replay_gives() -> None:
