@@ -236,6 +236,7 @@ def test_a_world_model_is_one_choice(formulation: str, experiment: tuple[str, ..
             {
                 "seed",
                 "dimensions",
+                "sizes",
                 "exceptional",
                 "limits",
                 "time_s",

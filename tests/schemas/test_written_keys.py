@@ -14,6 +14,7 @@ from rlflow.schemas.forms import Form
 
 LATENCIES = ["pipelines/studies/latencies.py", "src/rlflow/runtime/session.py"]
 EVALUATION = ["pipelines/experiment/comparison.py", "pipelines/experiment/delivery.py", "src/rlflow/cost"]
+OPTIMISE = ["src/rlflow/optimise", "src/rlflow/cost/effort.py", "src/rlflow/equivalence/report.py"]
 FURTHER = {
     "bench.json": ["benchmarks"],
     "big_model.json": ["benchmarks"],
@@ -37,7 +38,8 @@ FURTHER = {
     "reward_study/metrics.json": ["src/rlflow/environments/end_to_end.py", "src/rlflow/runtime/session.py"],
     "timing/metrics.json": ["pipelines/studies/timing_study"],
     "verify_repro": ["pipelines/experiment/reproduction_report.py", "src/rlflow/schemas/figures.py"],
-    "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py", "src/rlflow/equivalence/report.py"],
+    "optimise": OPTIMISE,
+    "optimise --dispatch": OPTIMISE,
     "doctor": ["src/rlflow/optimise/report.py"],
     "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
     "replay": ["src/rlflow/cli/replay.py"],
