@@ -37,6 +37,8 @@ _HEAD = """# Published figures
 Every file of `data/results`, the programs that made it, the commit that they were at, and whether their code has
 changed since. A figure of changed code is not wrong, but nobody has measured it again: run its program before you
 quote it. `python pipelines/check_results.py` says the same, and with `--page` writes this page, which a test compares.
+Of files that are older than these notes, it is the commit that last changed them. The stages of the experiment have
+none: dvc.lock holds the digest of their code.
 """
 
 
@@ -76,12 +78,23 @@ def publish_part(path: Path, kind: Any, document: Any, *programs: str | Path) ->
 
     To have all of it by today's code, delete the file first.
     """
+    publish_derived(path, kind, document, [path] if path.exists() else [], *programs)
+
+
+def publish_derived(path: Path, kind: Any, document: Any, sources: Iterable[Path], *programs: str | Path) -> None:
+    """Write a document that was made from other results files: it counts as old as the oldest of these."""
     digests = _digests(programs)
-    if path.exists() and (folder := _folder(path)):
-        older = read_notes(folder).get(_name(path, folder))
-        digests |= older.programs if older else dict.fromkeys(digests, UNKNOWN)
+    for source in sources:
+        digests |= _noted_programs(source) or dict.fromkeys(digests, UNKNOWN)
     write_results(path, kind, document)
     _write_note(path, digests)
+
+
+def _noted_programs(path: Path) -> dict[str, str]:
+    """The programs of a file's note with their digests; none of a file without a note."""
+    folder = _folder(path)
+    note = None if folder is None else read_notes(folder).get(_name(path, folder))
+    return {} if note is None else note.programs
 
 
 def _digests(programs: Iterable[str | Path]) -> dict[str, str]:

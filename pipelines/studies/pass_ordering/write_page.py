@@ -18,7 +18,7 @@ from studies.pass_ordering.documents import PassOrdering
 from studies.pass_ordering.figures import summary
 from studies.pass_ordering.page import page
 from studies.pass_ordering.rows import Row
-from studies.published import publish
+from studies.published import publish_derived
 
 ROOT = Path(__file__).parents[3]
 RESULTS = "data/results/pass_ordering"
@@ -51,6 +51,7 @@ def _with_one_shot(document: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def main() -> None:
     metrics, text = written(ROOT)
-    publish(ROOT / RESULTS / "metrics.json", PassOrdering, metrics, __file__)
+    sources = [path for path in (ROOT / RESULTS).rglob("*.json") if path.name != "metrics.json"]
+    publish_derived(ROOT / RESULTS / "metrics.json", PassOrdering, metrics, sources, __file__)
     with written_whole(ROOT / "docs/pass_ordering.md") as draft:
         draft.write_text(text)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from support.examined import subject_of
 from support.small_models import FLOAT, build_model
 
@@ -26,3 +26,17 @@ def test_both_are_named(tmp_path):
 @pytest.mark.parametrize("value", [-np.inf, 0.0])
 def test_infinities_are_none(value, tmp_path):
     assert not list(not_numbers(subject_of(spoilt(value), tmp_path)))
+
+
+@pytest.mark.parametrize(("element", "values"), [(TensorProto.STRING, [b"a", b"b"]), (TensorProto.INT4, [1, 2])])
+def test_what_holds_no_floats_has_no_nan(element, values, tmp_path):
+    model = spoilt(0.0)
+    model.graph.initializer.append(helper.make_tensor("other", element, [2], values))
+    assert not list(not_numbers(subject_of(model, tmp_path)))
+
+
+def test_bfloat16_has_nan_as_well(tmp_path):
+    model = spoilt(0.0)
+    model.graph.initializer.append(helper.make_tensor("other", TensorProto.BFLOAT16, [2], [1.0, float("nan")]))
+    (finding,) = not_numbers(subject_of(model, tmp_path))
+    assert finding.found.startswith("1 weight (other) with NaN, 1 number in all")

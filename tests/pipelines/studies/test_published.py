@@ -5,7 +5,18 @@ from pathlib import Path
 
 import pytest
 from studies.measurements import Bench
-from studies.published import PAGE, RESULTS, made_by, outdated, page, publish, publish_part, read_notes, write_notes
+from studies.published import (
+    PAGE,
+    RESULTS,
+    made_by,
+    outdated,
+    page,
+    publish,
+    publish_derived,
+    publish_part,
+    read_notes,
+    write_notes,
+)
 
 ROWS = [
     {"name": "start", "value": 2.0, "unit": "ms", "baseline": "an import", "baseline_value": 1.0, "cases": 3},
@@ -53,6 +64,16 @@ def test_a_file_made_in_parts_is_as_old_as_its_oldest(published: Path) -> None:
     assert len(outdated(published)) == 1
     publish(path, Bench, ROWS, PROGRAM)
     assert outdated(published) == []
+
+
+def test_a_file_made_from_others_is_as_old_as_the_oldest(published: Path) -> None:
+    source, derived = published / "bench.json", published / "big_model.json"
+    publish_derived(derived, Bench, ROWS, [source], PROGRAM)
+    assert outdated(published) == []
+    notes = read_notes(published)
+    write_notes(published, {"bench.json": replace(notes["bench.json"], programs={"benchmarks/rules.py": "0" * 16})})
+    publish_derived(derived, Bench, ROWS, [source], PROGRAM)
+    assert [line.partition(":")[0] for line in outdated(published)] == [str(source), str(derived)]
 
 
 def test_a_file_elsewhere_has_no_note(tmp_path: Path) -> None:

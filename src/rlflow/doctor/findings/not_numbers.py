@@ -11,17 +11,23 @@ from rlflow.doctor.subject import Subject
 from rlflow.subnormal.weights import weights_of
 
 _NAMED = 3
+_TEXTS = "OSU"  # kinds of arrays that hold strings
 
 
 def not_numbers(subject: Subject) -> Iterator[Finding]:
     """Find them. Infinities are no finding: masks hold them by design."""
-    weights = {weight.name: int(np.isnan(weight.values()).sum()) for weight in weights_of(subject.model)}
-    spoilt = [name for name, count in weights.items() if count]
+    counts = [(weight.name, _nan_count(weight.values())) for weight in weights_of(subject.model)]
+    spoilt = [(name, count) for name, count in counts if count]
     if not spoilt:
         return
-    named = ", ".join(spoilt[:_NAMED]) + (", ..." if len(spoilt) > _NAMED else "")
+    named = ", ".join(name for name, _ in spoilt[:_NAMED]) + (", ..." if len(spoilt) > _NAMED else "")
+    numbers = sum(count for _, count in spoilt)
     yield Finding(
-        f"{counted(len(spoilt), 'weight')} ({named}) with NaN, {counted(sum(weights.values()), 'number')} in all: what "
+        f"{counted(len(spoilt), 'weight')} ({named}) with NaN, {counted(numbers, 'number')} in all: what "
         "is computed of them is NaN, whatever the input is",
         "Look for a training that diverged, or for float16 that overflowed in a conversion, and export it again.",
     )
+
+
+def _nan_count(values: np.ndarray) -> int:
+    return 0 if values.dtype.kind in _TEXTS else int(np.isnan(values).sum())

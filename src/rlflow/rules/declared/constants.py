@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from rlflow.rules.dsl import CONSTANT, Attributes, Rewrite, Shape, Tensor, Together, Uniform, false_control, rule, rules
+from rlflow.rules.dsl import CONSTANT, Rewrite, Shape, Tensor, false_control, rule, rules
 from rlflow.rules.dsl.operators import (
     Add,
     BatchNormalization,
@@ -23,15 +23,23 @@ from rlflow.rules.dsl.operators import (
     Transpose,
     Unsqueeze,
 )
-from rlflow.rules.dsl.vocabulary import LAST, Activation, Constant, Factor, Rows, Weight, WeightRow
+from rlflow.rules.dsl.vocabulary import (
+    LAST,
+    Activation,
+    Constant,
+    Factor,
+    GemmFactors,
+    GemmRows,
+    Rows,
+    TransposedWeight,
+    Weight,
+    WeightRow,
+)
 
 FAMILY = "constants"
 
 PerColumn = Annotated[Tensor, Shape("...a n"), CONSTANT]
-GemmRows = Annotated[Tensor, Shape("m k")]
-TransposedWeight = Annotated[Tensor, Shape("n k"), CONSTANT]
 Moments = Annotated[Tensor, Shape("n"), CONSTANT]
-Factors = Annotated[Attributes, Together(alpha=("alpha", Uniform()), beta=("beta", Uniform()))]
 
 
 @rule("affine-of-affine")
@@ -65,7 +73,7 @@ def scale_columns_into_linear(x: Activation, w: Weight, c: WeightRow, s: PerColu
 
 
 @rule("scale-columns-into-gemm")
-def scale_columns_into_gemm(x: GemmRows, w: Weight, c: WeightRow, s: PerColumn, factors: Factors) -> Rewrite:
+def scale_columns_into_gemm(x: GemmRows, w: Weight, c: WeightRow, s: PerColumn, factors: GemmFactors) -> Rewrite:
     """A factor of each column of a Gemm moves into its weight and its bias."""
     row = Reshape(s, shape=[-1])
     return Rewrite(
@@ -77,9 +85,9 @@ def scale_columns_into_gemm(x: GemmRows, w: Weight, c: WeightRow, s: PerColumn, 
 
 @rule("scale-columns-into-transposed-gemm")
 def scale_columns_into_transposed_gemm(
-    x: GemmRows, w: TransposedWeight, c: WeightRow, s: PerColumn, factors: Factors
+    x: GemmRows, w: TransposedWeight, c: WeightRow, s: PerColumn, factors: GemmFactors
 ) -> Rewrite:
-    """The same of a Gemm that turns its weight over, as frameworks write it."""
+    """A factor of each column of a Gemm that turns its weight over moves into that and its bias."""
     row = Reshape(s, shape=[-1])
     return Rewrite(
         Mul(Gemm(x, w, c, transB=1, **factors), s),
@@ -88,36 +96,22 @@ def scale_columns_into_transposed_gemm(
     )
 
 
-@rule("addend-to-gemm-bias")
+@rules({"addend-to-gemm-bias": False, "addend-to-transposed-gemm-bias": True})
 def addend_to_gemm_bias(
+    transposed: bool,
     x: GemmRows,
     w: Annotated[Tensor, Shape("k n")],
+    t: Annotated[Tensor, Shape("n k")],
     c: WeightRow,
     a: PerColumn,
     alpha: Factor,
 ) -> Rewrite:
     """An addend of each column of a Gemm joins its bias."""
-    row = Reshape(a, shape=[-1])
-    return Rewrite(
-        Add(Gemm(x, w, c, alpha=alpha), a), Gemm(x, w, Add(c, row), alpha=alpha), where=[a.elements == a.dim(LAST)]
-    )
 
+    def product(bias: Tensor) -> Tensor:
+        return Gemm(x, t, bias, alpha=alpha, transB=1) if transposed else Gemm(x, w, bias, alpha=alpha)
 
-@rule("addend-to-transposed-gemm-bias")
-def addend_to_transposed_gemm_bias(
-    x: GemmRows,
-    w: Annotated[Tensor, Shape("n k")],
-    c: WeightRow,
-    a: PerColumn,
-    alpha: Factor,
-) -> Rewrite:
-    """The same of a Gemm that turns its weight over."""
-    row = Reshape(a, shape=[-1])
-    return Rewrite(
-        Add(Gemm(x, w, c, alpha=alpha, transB=1), a),
-        Gemm(x, w, Add(c, row), alpha=alpha, transB=1),
-        where=[a.elements == a.dim(LAST)],
-    )
+    return Rewrite(Add(product(c), a), product(Add(c, Reshape(a, shape=[-1]))), where=[a.elements == a.dim(LAST)])
 
 
 @rules({"fold-batch-normalisation-of-gemm": False, "fold-batch-normalisation-of-transposed-gemm": True})
@@ -184,7 +178,7 @@ def low_rank_addend_into_weight(x: Activation, w: Weight, a: LowRank, b: FromLow
 
 @rule("low-rank-addend-into-linear")
 def low_rank_addend_into_linear(x: Activation, w: Weight, c: WeightRow, a: LowRank, b: FromLowRank) -> Rewrite:
-    """The same beside a product with a bias."""
+    """A product of low rank beside a product with a bias joins the weight of that."""
     return Rewrite(Add(Add(MatMul(x, w), c), MatMul(MatMul(x, a), b)), Add(MatMul(x, Add(w, MatMul(a, b))), c))
 
 
@@ -192,7 +186,7 @@ def low_rank_addend_into_linear(x: Activation, w: Weight, c: WeightRow, a: LowRa
 def low_rank_addend_into_gemm(
     transposed: bool, x: GemmRows, w: Weight, t: TransposedWeight, c: WeightRow, a: LowRank, b: FromLowRank
 ) -> Rewrite:
-    """The same beside a Gemm."""
+    """A product of low rank beside a Gemm of the same input joins its weight."""
     addend = MatMul(MatMul(x, a), b)
     if transposed:
         moved = Transpose(MatMul(a, b), perm=[1, 0])

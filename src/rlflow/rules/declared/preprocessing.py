@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from rlflow.rules.dsl import CONSTANT, Attributes, Rewrite, Shape, Tensor, Together, Uniform, false_control, rule, rules
+from rlflow.rules.dsl import CONSTANT, Rewrite, Shape, Tensor, false_control, rule, rules
 from rlflow.rules.dsl.operators import Add, Conv, Gemm, MatMul, Mul, ReduceSum, Reshape, Sub
 from rlflow.rules.dsl.vocabulary import (
     CHANNELS,
@@ -20,10 +20,13 @@ from rlflow.rules.dsl.vocabulary import (
     AllChannelsKernel,
     Bias,
     Constant,
+    GemmFactors,
+    GemmRows,
     GroupedWindow,
     Image,
     InsideWindow,
     Kernel,
+    TransposedWeight,
     Weight,
     WeightRow,
     Window,
@@ -34,9 +37,6 @@ FAMILY = "preprocessing"
 Shift = Callable[..., Tensor]
 ImageChannels = Annotated[Tensor, Shape("...a c 1 1"), CONSTANT]
 Columns = Annotated[Tensor, Shape("...a k"), CONSTANT]
-RowsOfColumns = Annotated[Tensor, Shape("m k")]
-TransposedWeight = Annotated[Tensor, Shape("n k"), CONSTANT]
-Factors = Annotated[Attributes, Together(alpha=("alpha", Uniform()), beta=("beta", Uniform()))]
 
 
 def _of_inputs(f: Tensor, s: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ def addend_of_inputs_past_product(shift: Shift, x: Activation, w: Weight, a: Col
 
 
 @rule("scale-inputs-into-gemm")
-def scale_inputs_into_gemm(x: RowsOfColumns, w: Weight, c: WeightRow, s: Columns, factors: Factors) -> Rewrite:
+def scale_inputs_into_gemm(x: GemmRows, w: Weight, c: WeightRow, s: Columns, factors: GemmFactors) -> Rewrite:
     """A factor of each input moves into the weight of a Gemm."""
     return Rewrite(
         Gemm(Mul(x, s), w, c, **factors),
@@ -142,7 +142,7 @@ def scale_inputs_into_gemm(x: RowsOfColumns, w: Weight, c: WeightRow, s: Columns
 
 @rule("scale-inputs-into-transposed-gemm")
 def scale_inputs_into_transposed_gemm(
-    x: RowsOfColumns, w: TransposedWeight, c: WeightRow, s: Columns, factors: Factors
+    x: GemmRows, w: TransposedWeight, c: WeightRow, s: Columns, factors: GemmFactors
 ) -> Rewrite:
     """A factor of each input moves into the weight of a Gemm that turns it over, as frameworks write them."""
     return Rewrite(
@@ -153,7 +153,7 @@ def scale_inputs_into_transposed_gemm(
 
 
 @rules({"addend-of-inputs-to-bias": Add, "mean-of-inputs-to-bias": Sub})
-def addend_of_inputs_to_bias(shift: Shift, x: RowsOfColumns, w: Weight, c: WeightRow, a: Columns) -> Rewrite:
+def addend_of_inputs_to_bias(shift: Shift, x: GemmRows, w: Weight, c: WeightRow, a: Columns) -> Rewrite:
     """An addend of each input moves into the bias of a Gemm."""
     moved = MatMul(Reshape(a, shape=[-1]), w)
     return Rewrite(Gemm(shift(x, a), w, c), Gemm(x, w, shift(c, moved)), where=[a.elements == a.dim(LAST)])
@@ -161,7 +161,7 @@ def addend_of_inputs_to_bias(shift: Shift, x: RowsOfColumns, w: Weight, c: Weigh
 
 @rules({"addend-of-inputs-to-transposed-bias": Add, "mean-of-inputs-to-transposed-bias": Sub})
 def addend_of_inputs_to_transposed_bias(
-    shift: Shift, x: RowsOfColumns, w: TransposedWeight, c: WeightRow, a: Columns
+    shift: Shift, x: GemmRows, w: TransposedWeight, c: WeightRow, a: Columns
 ) -> Rewrite:
     """An addend of each input moves into the bias of a Gemm that turns its weight over."""
     moved = MatMul(w, Reshape(a, shape=[-1]))

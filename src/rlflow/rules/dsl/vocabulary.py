@@ -60,6 +60,10 @@ Rows = Annotated[Tensor, Shape("...b n")]
 Activation = Annotated[Tensor, Shape("...b m k")]
 Weight = Annotated[Tensor, Shape("k n"), CONSTANT]
 WeightRow = Annotated[Tensor, Shape("n"), CONSTANT]
+TransposedWeight = Annotated[Tensor, Shape("n k"), CONSTANT]
+"""The weight of a Gemm that turns it over (transB), as frameworks write it."""
+GemmRows = Annotated[Tensor, Shape("m k")]
+GemmFactors = Annotated[Attributes, Together(alpha=("alpha", Uniform()), beta=("beta", Uniform()))]
 Square = Annotated[Tensor, Shape("n n")]
 
 Matrix = Annotated[Tensor, Shape("k n")]
