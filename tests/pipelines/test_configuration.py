@@ -132,7 +132,7 @@ def test_every_search_of_the_group_competes():
 
 @pytest.mark.parametrize(
     "overrides",
-    [(), ("world_model=graph_level",), ("world_model=match_level",), ("experiment=smoke",), ("experiment=two_layers",)],
+    [(), ("world_model=graph_level",), ("world_model=match_level",), ("experiment=smoke",)],
     ids=str,
 )
 def test_no_clock_decides_what_must_repeat(overrides: tuple[str, ...]):
@@ -296,7 +296,6 @@ def test_temperature_reaches_the_dream_and_no_other_stage():
     [
         ([], ["bert", "t5_last_token"]),
         (["graph=vit"], ["vit"]),
-        (["experiment=two_layers"], ["bert_two_layers"]),
         (["experiment=smoke"], ["bert_tiny", "t5_tiny"]),
         (["graph=[vit,gpt2,bert]"], ["vit", "gpt2", "bert"]),
         (["+graph=vit"], ["bert", "t5_last_token", "vit"]),

@@ -23,7 +23,7 @@ OPTIONS = {
     "cost": ("cost=analytic",),
     "environment": ("environment=substitution", "environment.max_steps=7"),
     "evaluation": ("evaluation=default", "evaluation.longest_s=7.0"),
-    "experiment": ("experiment=two_layers",),
+    "experiment": ("experiment=smoke",),
     "graph": ("graph=vit",),
     "pass_agent": ("+pass_agent=ppo", "+steps=64", "+episode.max_steps=24"),
     "reward": ("reward=runtime",),
