@@ -91,30 +91,6 @@ each region pays for the reorders that it has by itself. *A/A*: the model agains
 """
 
 
-def price_search_table(document: Mapping[str, Any]) -> str:
-    """A Markdown table of what searches find by which prices; `document` follows schema `price_search`."""
-    header = ["graph", "method", "measured saves %", "noise %", "predicted saves %", "share", "anew"]
-    header += ["analytic's share", "measured s", "predicted s"]
-    rows = []
-    for graph, methods in document["graphs"].items():
-        for method, row in methods.items():
-            frozen, anew, searches = row["frozen"], row["anew"], row["searches"]
-            figures = (("saved", "measured"), ("noise", "measured"), ("saved", "predicted"))
-            saved = [f"{frozen[f'{figure}_percent'][cost]:.2f}" for figure, cost in figures]
-            places = ((frozen, "predicted"), (anew, "predicted"), (frozen, "analytic"))
-            shares = [_share(prices["share_of_measured"][cost], prices["share_noise"][cost]) for prices, cost in places]
-            times = [f"{searches[cost]['wall_time_s']:.1f}" for cost in ("measured", "predicted")]
-            rows.append([graph, method, *saved, *shares, *times])
-    return markdown_table(header, rows, texts=2) + _PRICE_SEARCH_LEGEND
-
-
-_PRICE_SEARCH_LEGEND = """
-*Saves*: what the search by these prices found, told by the list of the search by measured ones. *Share*: of what that
-search saves itself, and its noise, one sigma; *anew*, by lists that no search has seen. A dash: it saves nothing beyond
-its noise.
-"""
-
-
 def learned_table(metrics: Metrics, together: Mapping[str, Any], evaluations: int, taught: str) -> str:
     """A Markdown table of what every method has saved after so many evaluations past greedy search's.
 
@@ -144,10 +120,6 @@ def _with_arm(row: Mapping[str, Any], name: str) -> str:
     interval = row[f"{name}_ci95"]
     arm = (interval[1] - interval[0]) / 2 if interval else 0.0
     return f"{row[name]:.2f} ± {arm:.2f}" if arm else f"{row[name]:.2f}"
-
-
-def _share(share: float | None, noise: float | None) -> str:
-    return "-" if share is None else f"{share:.3f} ± {noise:.3f}"
 
 
 def speedups_table(models: Mapping[str, Mapping[str, Any]]) -> str:

@@ -53,13 +53,6 @@ def test_save_and_load_give_every_array_back(rollouts: Rollouts, tmp_path: Path)
             np.testing.assert_array_equal(array, getattr(new, name), strict=True)
 
 
-def test_rules_applied_leaves_out_terminate_and_repetitions(rollouts: Rollouts) -> None:
-    assert rollouts.num_rules_applied == 2
-    ended = replace(rollouts.episodes[0], action=np.array([[rollouts.action_space.terminate, 0]]))
-    once = replace(rollouts.episodes[1], action=np.array([[1, 0]] * 5))
-    assert replace(rollouts, episodes=(ended, once)).num_rules_applied == 1
-
-
 def test_equal_rollouts_are_equal_files(rollouts: Rollouts, tmp_path: Path) -> None:
     rollouts.save(tmp_path / "a")
     rollouts.save(tmp_path / "b")

@@ -124,12 +124,6 @@ class Rollouts:
         """The number of steps in the real environment."""
         return sum(episode.num_steps for episode in self.episodes)
 
-    @property
-    def num_rules_applied(self) -> int:
-        """The number of rules that were applied in at least one episode."""
-        fired = {int(rule) for episode in self.episodes for rule in episode.action[:, 0]}
-        return len(fired - {self.action_space.terminate})
-
     def save(self, folder: Path) -> None:
         """Write `rollouts.json` and `rollouts.npz`; equal rollouts give equal bytes."""
         graphs = pack(GraphArrays, self.graphs)

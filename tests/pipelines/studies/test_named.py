@@ -28,11 +28,6 @@ NAMED: dict[str, Callable[[dict[str, Any]], Named]] = {
         "graph": chain(*(s[part].get("graphs", s[part].get("families")) for part in PARTS)),
         "seeds": [str(s[part]["seeds"]) for part in PARTS if part not in ("unseen", "frameworks")],
     },
-    "price_search": lambda s: {
-        "graph": s["graphs"],
-        "search": [*s["methods"], *s["expansions"]],
-        "cost": s["costs"].values(),
-    },
     "reward_study": lambda s: {"graph": s["graphs"], "seeds": [str(s["seeds"])]},
     "sample_efficiency": lambda s: {"graph": s["graphs"], "seeds": [str(s["seeds"])]},
     "speedups": lambda s: {"graph": [model["graph"] for model in s["models"]], "tool": s["tools"]},

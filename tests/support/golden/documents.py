@@ -35,7 +35,6 @@ TABLES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "cost accuracy": ("cost_accuracy/metrics.json", tables.cost_accuracy_table),
     "evaluation": ("evaluate/metrics.json", tables.evaluation_table),
     "headroom": ("headroom/metrics.json", tables.headroom_table),
-    "price search": ("price_search/metrics.json", tables.price_search_table),
     "speedups": ("speedups/metrics.json", lambda document: tables.speedups_table(document["models"])),
 }
 
