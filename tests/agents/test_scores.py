@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from support.slot_dream import SLOTS, SlotDream
 
-from rlflow.agents.scores import best_improvement_percent, mean_return
-from rlflow.representation.rollouts import Rollouts
+from rlflow.agents.scores import mean_return
 
 
 def test_only_the_first_episode_of_each_environment_counts() -> None:
@@ -21,9 +19,3 @@ def test_only_the_first_episode_of_each_environment_counts() -> None:
 
     assert mean_return(dream, act) == (4 * (2 + 1 + 0) + 4 * 3) / 8
     assert next(steps, None) is None, "the horizon ends the patient ones"
-
-
-def test_improvement_is_that_of_the_best_graph_not_of_the_last(rollouts: Rollouts) -> None:
-    expected = [100.0 - min(episode.cost) for episode in rollouts.episodes]
-    assert best_improvement_percent(rollouts.episodes) == pytest.approx(max(expected), rel=1e-6)
-    assert any(best_improvement_percent([one]) > 100.0 - one.cost[-1] for one in rollouts.episodes)

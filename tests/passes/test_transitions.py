@@ -27,7 +27,6 @@ def test_a_pass_that_fails_or_does_nothing_is_a_no_op() -> None:
     assert (failed.facts, failed.changed, failed.error) == (start, False, "refuse: it never works")
     assert transitions.step(start.key, "refuse") == failed, "a failure is remembered with its reason"
     assert not transitions.step(start.key, "cancel").changed
-    assert transitions.no_ops(start.key) == {"refuse", "cancel"}
 
 
 def test_programs_beyond_the_memory_are_made_again() -> None:

@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rlflow.cost.base import CostContext, CostModel
-from rlflow.cost.models import COST_MODELS
+from rlflow.cost.base import CostModel
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.ir.graph import Graph
 from rlflow.method import OptimisationResult
@@ -64,17 +63,12 @@ def method_row(
 ) -> Row:
     """The row of a method: what it saves, at what effort, and how often it has applied each rule, by the rule's name.
 
-    Memory is that of the paper's Table 2: the bytes that an inference reads and writes, and its peak.
-    `deployed_percent` is what is saved by the prices that ship, of graphs as ONNX Runtime fuses them, whatever prices
-    the method went by.
+    Memory is that of the paper's Table 2, its peak.
     """
     before, after = prices.cost(graph), prices.cost(result.best)
-    deployed = COST_MODELS.get("predicted")(CostContext())
     peak_ratio = work_ratios(prices, graph, result.best)["peak_memory_ratio"]
     figures = {
         "improvement_percent": result.improvement_percent,
-        "deployed_percent": saved_percent(deployed.runtime_ms(graph), deployed.runtime_ms(result.best)),
-        "bytes_saved_percent": saved_percent(before.bytes_moved, after.bytes_moved),
         "peak_memory_saved_percent": 100.0 * (1.0 - 1.0 / peak_ratio),
         "launches_saved_percent": saved_percent(before.launches, after.launches),
         "optimisation_s": result.wall_time_s,

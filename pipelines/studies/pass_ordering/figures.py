@@ -19,10 +19,8 @@ from dataclasses import replace
 from typing import Any
 
 from studies.figures import Spread
-from studies.pass_ordering.rows import Outcome, Row
+from studies.pass_ordering.rows import Outcome, Row, Rows
 
-Rows = Mapping[str, Mapping[int, Row]]
-"""Entrant -> seed -> row; baselines that nothing is drawn for have the seed 0 alone."""
 Times = Mapping[str, Mapping[str, float]]
 """Graph -> entrant -> milliseconds."""
 
@@ -30,7 +28,7 @@ Times = Mapping[str, Mapping[str, float]]
 def summary(rows: Rows, times: Times, families: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """The figures of every entrant over all graphs, and over those of each family (schema `pass_ordering`)."""
     sources = [source for names in families.values() for source in names]
-    rows = {**rows, "best_known": {0: Row({source: _best_known(rows, source) for source in sources})}}
+    rows = {**rows, "best_known": {0: Row({source: best_known(rows, source) for source in sources})}}
     return {
         entrant: {
             **_figures(rows, entrant, sources),
@@ -42,7 +40,7 @@ def summary(rows: Rows, times: Times, families: Mapping[str, Sequence[str]]) -> 
     }
 
 
-def _best_known(rows: Rows, source: str) -> Outcome:
+def best_known(rows: Rows, source: str) -> Outcome:
     """The fewest operations that anybody has left without changing what is computed, by the passes of all together."""
     outcomes = [row.outcomes[source] for seeds in rows.values() for row in seeds.values()]
     best = min((outcome for outcome in outcomes if not outcome.difference), key=lambda outcome: outcome.operations)

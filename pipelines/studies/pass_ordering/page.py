@@ -20,6 +20,8 @@ from rlflow.passes.agents.algorithms import ALGORITHMS
 from rlflow.passes.environment.rewards import REWARDS
 from rlflow.passes.environment.shaping import POTENTIALS
 from rlflow.runtime.timing.statistics import estimate
+from studies.pass_ordering import figures
+from studies.pass_ordering.rows import rows_of
 
 OBSERVED: Mapping[str, str] = {
     "counts": "(K + 1,) operations by type, as many types as the compiler's catalogue names and all others together",
@@ -119,8 +121,7 @@ def wins(document: Mapping[str, Any], agent: str) -> tuple[int, str, int]:
 
 def best_known(document: Mapping[str, Any], source: str) -> int:
     """The fewest operations that anybody has left on a graph without changing what it computes."""
-    outcomes = [row["outcomes"][source] for seeds in document["entrants"].values() for row in seeds.values()]
-    return min(outcome["operations"] for outcome in outcomes if not outcome["difference"])
+    return figures.best_known(rows_of(document), source).operations
 
 
 def level(document: Mapping[str, Any], entrant: str) -> str:

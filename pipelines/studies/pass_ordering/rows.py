@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import convert
 
 from rlflow.passes.core_set import CoreSet
 from rlflow.passes.search import Found
@@ -44,3 +47,12 @@ class Row:
     counts: Mapping[str, int] = field(default_factory=dict)
     open_loop: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     core_set: CoreSet = ()
+
+
+Rows = Mapping[str, Mapping[int, Row]]
+"""Entrant -> seed -> row; baselines that nothing is drawn for have the seed 0 alone."""
+
+
+def rows_of(document: Mapping[str, Any]) -> Rows:
+    """The rows of a results file."""
+    return convert(document["entrants"], dict[str, dict[int, Row]], str_keys=True)

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from experiment.results import read_results
-from msgspec import convert
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import RLFlowError
 from studies.pass_ordering.documents import PassOrdering
 from studies.pass_ordering.figures import summary
 from studies.pass_ordering.page import page
-from studies.pass_ordering.rows import Row
+from studies.pass_ordering.rows import rows_of
 from studies.published import publish_derived
 
 ROOT = Path(__file__).parents[3]
@@ -27,8 +26,7 @@ WALKS = "data/results/pass_walks.json"
 
 def figures_of(document: Any) -> dict[str, Any]:
     """The figures of one backend."""
-    rows = convert(document["entrants"], dict[str, dict[int, Row]], str_keys=True)
-    return summary(rows, document["times_ms"], document["held_out"])
+    return summary(rows_of(document), document["times_ms"], document["held_out"])
 
 
 def written(root: Path) -> tuple[dict[str, Any], str]:

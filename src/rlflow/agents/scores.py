@@ -1,6 +1,6 @@
 """Scores of an agent: the return of its episodes in a dream, and the improvement that they bring on a graph."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from rlflow.agents.selection import Trial
 from rlflow.environments.episode import Episode as RealEpisode
 from rlflow.environments.rewards import Reward
 from rlflow.processes.process import Process
-from rlflow.representation.rollouts import Episode
 
 
 def mean_return(env: VecEnv, act: Callable[[Any], np.ndarray]) -> float:
@@ -39,8 +38,3 @@ def episode_return(process: Process[Any, Any], controller: Controller, max_steps
         rewrites += len(process.way(before, choice, episode.state)) if goes_on else 0
         earned, ended = earned + outcome.reward, outcome.ended
     return Trial(earned, rewrites)
-
-
-def best_improvement_percent(episodes: Sequence[Episode]) -> float:
-    """The improvement of the best graph met in any of the episodes."""
-    return float(max(100.0 - episode.cost.min() for episode in episodes))

@@ -122,11 +122,6 @@ class Transitions:
         )
         return outcome
 
-    def no_ops(self, key: str) -> frozenset[str]:
-        """The passes that are known to leave a program as it is."""
-        rows = self._file.execute("select pass from steps where key = ? and after = key", (key,))
-        return frozenset(name for (name,) in rows)
-
     def facts(self, key: str) -> Facts:
         """The facts of a program that was met."""
         if key not in self._facts:

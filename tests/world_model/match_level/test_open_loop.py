@@ -13,30 +13,26 @@ from support.written_episodes import LAW, SAVED, A, B, C, D, known_law, written_
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.match_level.diagnostics import by_rule, rule_means
-from rlflow.world_model.match_level.encoder_fit import edit_operators
 from rlflow.world_model.match_level.imagination import ClassStates, imagine
 from rlflow.world_model.match_level.match_deltas import match_deltas
 from rlflow.world_model.match_level.match_level_config import MatchLevelDreamConfig
-from rlflow.world_model.match_level.open_loop import open_loop, same_edits, unchanged
+from rlflow.world_model.match_level.open_loop import open_loop, unchanged
 from rlflow.world_model.match_level.precomputed import PrecomputedModel
 from rlflow.world_model.match_level.trainer import fit_token_model
 
 EPISODES = (written_episode([A], [A, B, C, D]), written_episode([B], [B, D, C], unit_percent=2.0))
 CONFIG = MatchLevelDreamConfig(temperature=0.0, pessimism=0.0)
 ZERO = np.zeros(len(SAVED))
-SAME = np.arange(len(SAVED))
 PLACES = 6
 
 
-def measured(
-    precomputed: PrecomputedModel, config: MatchLevelDreamConfig = CONFIG, alike: np.ndarray = SAME
-) -> dict[int, dict[str, float]]:
+def measured(precomputed: PrecomputedModel, config: MatchLevelDreamConfig = CONFIG) -> dict[int, dict[str, float]]:
     """What is measured of a dream in which a rewrite ends nothing but itself."""
 
     def dream(states: ClassStates, match_class: torch.Tensor) -> tuple[ClassStates, torch.Tensor]:
         return imagine(precomputed, memory(gone_at_0=0), states, match_class, config, None)
 
-    return open_loop(dream, EPISODES, ZERO, alike, PLACES, horizons=(1, 2, 3, 4, 5))
+    return open_loop(dream, EPISODES, ZERO, PLACES, horizons=(1, 2, 3, 4, 5))
 
 
 def test_a_dream_that_knows_the_law_makes_no_error():
@@ -70,9 +66,9 @@ def test_means_of_rules_are_a_baseline():
     def dream(states: ClassStates, match_class: torch.Tensor) -> tuple[ClassStates, torch.Tensor]:
         return unchanged(states, match_class)
 
-    exact = open_loop(dream, EPISODES, np.array(SAVED), SAME, PLACES)
+    exact = open_loop(dream, EPISODES, np.array(SAVED), PLACES)
     assert exact[2]["reward_rule_mean"] == exact[2]["return_rule_mean"] == 0
-    above = open_loop(dream, EPISODES, np.array(SAVED) + 1, SAME, PLACES)
+    above = open_loop(dream, EPISODES, np.array(SAVED) + 1, PLACES)
     assert above[2]["reward_rule_mean"] == pytest.approx((3 * 1 + 2 * 2) / 5)
     assert above[2]["return_rule_mean"] == pytest.approx((3 * 2 + 2 * 4) / 5)
 
@@ -103,26 +99,6 @@ def test_after_a_rewrite_that_is_missing_the_dream_goes_on():
     assert report[3]["return"] == pytest.approx((0 + SAVED[D] + 2 * SAVED[D]) / 3, abs=1e-5)
 
 
-def test_a_kind_that_is_alike_stands_for_the_one_that_is_missing():
-    """B is thought to bear a C for the D, which pass for the same: C is taken, and earns what a C earns."""
-    precomputed, alike = known_law(law=LAW | {B: (C,)}), np.array([A, B, C, C])
-    report = measured(precomputed, alike=alike)
-    assert report[1]["near"] == report[1]["alive"] == report[2]["alive"] == 1
-    assert report[2]["reward"] == pytest.approx(2 * (SAVED[D] - SAVED[C]) / 5, abs=1e-5)
-    assert report[3]["alive"] < 1  # the only C is gone
-
-
-def test_tokens_that_do_the_same_edit(token_rollouts: TokenRollouts):
-    """Fewer than tokens, and by no means all."""
-    words = token_rollouts.vocabulary.operators
-    edits, operators = same_edits(token_rollouts.tokens, len(words)), edit_operators(token_rollouts.tokens, len(words))
-    assert 10 < edits.max() < len(edits) / 2
-    one, other = np.random.default_rng(0).integers(0, len(edits), (2, 400))
-    same = (operators[one] == operators[other]).all(axis=1)
-    assert ((edits[one] == edits[other]) == same).all()
-    assert 0 < same.sum() < 400
-
-
 def test_pessimism_shows_as_an_error():
     config = MatchLevelDreamConfig(temperature=0.0, pessimism=1.0)
     report = measured(known_law(sigma=0.1), config)
@@ -141,13 +117,7 @@ def test_a_fitted_model_stays_with_real_episodes_longer_than_a_copy(token_rollou
     precomputed = PrecomputedModel.of(token_model.memory, reading, match_deltas(token_rollouts.episodes, 24).sets, 4)
     means = by_rule(token_rollouts.rule_of, rule_means(token_rollouts, training))
     dream = partial(imagine, precomputed, token_model.memory, config=CONFIG, generator=None)
-    report = open_loop(
-        lambda states, match_class: dream(states, match_class),
-        held_out,
-        means,
-        np.arange(len(token_rollouts.tokens)),
-        max_kinds=64,
-    )
+    report = open_loop(dream, held_out, means, max_kinds=64)
     assert report[1]["alive"] == report[1]["alive_copy"] == 1
     assert 0 < report[2]["alive_copy"] < report[2]["alive"]
     assert report[1]["near"] > 2 * report[1]["near_copy"]

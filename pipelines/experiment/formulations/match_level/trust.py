@@ -69,7 +69,7 @@ def _led(
     precomputed = precomputed.counted(*map(torch.from_numpy, shares_apart(training)))
     generator = torch.Generator().manual_seed(seed)
     dreamed = partial(imagine, precomputed, model.memory, config=dream, generator=generator)
-    return open_loop(dreamed, held_out, rule_mean, np.arange(len(reading.saving)), dream.max_kinds)
+    return open_loop(dreamed, held_out, rule_mean, dream.max_kinds)
 
 
 def _saving_figures(report: Mapping[str, float], of_new_tokens: Mapping[str, float]) -> dict[str, Any]:

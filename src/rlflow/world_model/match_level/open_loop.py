@@ -1,17 +1,12 @@
 """Dreams over match tokens beside the truth: they are led through the rewrites of real episodes.
 
-A case begins in a real state. At each step the dream takes a kind like the one that was really taken: of several the
-nearest to the last rewrite, and of these the very same rather than another. If none is there, the dream has lost track:
-the rewrite is left out and earns nothing.
+A case begins in a real state. At each step the dream takes a class of the token that was really taken: of several the
+nearest to the last rewrite. If none is there, the dream has lost track: the rewrite is left out and earns nothing.
 
     true    take A: +3.0, bears B     take B: +1.0        alive 2 of 2, return 4.0
     dream   take A: +2.5, bears C     there is no B       alive 1 of 2, return 2.5
 
 A dream in which nothing ever changes (`copy`) is led along beside it.
-
-Kinds are alike if their tokens are, by a number for each token: on the graphs of the fit, tokens may be asked to be the
-same. On others prices differ, and so do nearly all tokens; there a dream can only bring kinds that do the same edit
-(`same_edits`).
 """
 
 from __future__ import annotations
@@ -23,9 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlflow.representation.match_token import MatchToken
 from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode, nearness_after
-from rlflow.world_model.match_level.encoder_fit import edit_operators
 from rlflow.world_model.match_level.imagination import ClassStates
 from rlflow.world_model.match_level.match_deltas import NONE
 from rlflow.world_model.match_level.starts import visited_states
@@ -44,18 +37,12 @@ def unchanged(states: ClassStates, match_class: Tensor) -> tuple[ClassStates, Te
     return replace(states, near=near), torch.zeros(len(match_class))
 
 
-def same_edits(tokens: Sequence[MatchToken], vocabulary_size: int) -> np.ndarray:
-    """(T,) int64, the same for tokens that remove the same operators and add the same."""
-    return np.unique(edit_operators(tokens, vocabulary_size), axis=0, return_inverse=True)[1].reshape(-1)
-
-
 @dataclass(frozen=True, eq=False)
 class _Truth:
     """The real course of C cases of up to J steps; what lies beyond the end of an episode is not `reached`.
 
     reached (C, J) bool; token, taken (C, J) int64: the class that was taken and how many of it; reward (C, J); near: of
-    each case and step the classes near those rewrites after them, as sets of numbers that are the same for those that
-    are alike.
+    each case and step the classes near those rewrites after them, by their tokens.
     """
 
     reached: Tensor
@@ -70,15 +57,13 @@ def open_loop(
     imagine: Imagine,
     episodes: Sequence[TokenEpisode],
     rule_mean: np.ndarray,
-    alike: np.ndarray,
     max_kinds: int,
     horizons: Sequence[int] = HORIZONS,
 ) -> dict[int, dict[str, float]]:
     """Measures after k imagined steps, from every state of episodes that go on for k steps, for k in horizons.
 
-    rule_mean (T,): the mean saving, in units, of each token's rule (`diagnostics.by_rule`). alike (T,) int64: a number
-    for each token, the same for those that count as the same. max_kinds: the size of states. Each entry holds `cases`
-    and:
+    rule_mean (T,): the mean saving, in units, of each token's rule (`diagnostics.by_rule`). max_kinds: the size of
+    states. Each entry holds `cases` and:
 
     - `reward`: mean absolute error of the k-th reward, in percent, beside `reward_zero` and `reward_rule_mean`.
     - `return`: the same of the sum of k rewards; `return_correlation` of the imagined and the true ones.
@@ -86,9 +71,9 @@ def open_loop(
     - `near`: F1 of the classes near the last rewrite that the dream has and those that were there, beside `near_copy`.
     """
     steps, start = max(horizons), visited_states(episodes, max_kinds).states
-    truth, like = _truth(episodes, steps, alike), torch.from_numpy(alike)
+    truth = _truth(episodes, steps)
     rule_reward = truth.taken * torch.from_numpy(rule_mean).float()[truth.token.clamp_min(0)] * start.unit[:, None]
-    led, copied = _led(imagine, start, truth, like), _led(unchanged, start, truth, like)
+    led, copied = _led(imagine, start, truth), _led(unchanged, start, truth)
     report, earned = {}, torch.zeros(truth.reward.shape)
     for step, ((states, reward, alive), (copy, _, copy_alive)) in enumerate(zip(led, copied, strict=True)):
         earned[:, step] = reward
@@ -109,20 +94,17 @@ def open_loop(
             "return_correlation": _correlation(*sums),
             "alive": float(alive[reached].float().mean()),
             "alive_copy": float(copy_alive[reached].float().mean()),
-            "near": _overlap(states, truth, reached, step, like),
-            "near_copy": _overlap(copy, truth, reached, step, like),
+            "near": _overlap(states, truth, reached, step),
+            "near_copy": _overlap(copy, truth, reached, step),
         }
     return report
 
 
-def _led(
-    imagine: Imagine, states: ClassStates, truth: _Truth, like: Tensor
-) -> Iterator[tuple[ClassStates, Tensor, Tensor]]:
+def _led(imagine: Imagine, states: ClassStates, truth: _Truth) -> Iterator[tuple[ClassStates, Tensor, Tensor]]:
     """Lead the states through the true rewrites; yields states, rewards (C,) and which had the rewrite (C,) bool."""
     for token in truth.token.T:
-        there = (like[states.token] == like[token][:, None]) & (states.count > 0)
-        differs = (states.token != token[:, None]).long()
-        _, match_class = torch.where(there, 2 * states.near.long() + differs, 2 * (FAR_AWAY + 1)).min(dim=1)
+        there = (states.token == token[:, None]) & (states.count > 0)
+        _, match_class = torch.where(there, states.near.long(), FAR_AWAY + 1).min(dim=1)
         alive = there.any(dim=1)
         going = torch.nonzero(alive).squeeze(-1)
         reward = torch.zeros(len(token))
@@ -136,8 +118,8 @@ def _led(
         yield states, reward, alive
 
 
-def _truth(episodes: Sequence[TokenEpisode], steps: int, alike: np.ndarray) -> _Truth:
-    rows = [row for episode in episodes for row in _rows(episode, steps, alike)]
+def _truth(episodes: Sequence[TokenEpisode], steps: int) -> _Truth:
+    rows = [row for episode in episodes for row in _rows(episode, steps)]
     tokens, numbers, rewards, near = zip(*rows, strict=True)
     token, taken = (torch.tensor(np.array(column), dtype=torch.int64) for column in (tokens, numbers))
     reward = torch.tensor(np.array(rewards), dtype=torch.float32)
@@ -145,7 +127,7 @@ def _truth(episodes: Sequence[TokenEpisode], steps: int, alike: np.ndarray) -> _
 
 
 def _rows(
-    episode: TokenEpisode, steps: int, alike: np.ndarray
+    episode: TokenEpisode, steps: int
 ) -> Iterator[tuple[list[int], list[int], list[float], list[frozenset[int]]]]:
     """The true tokens, numbers taken, rewards and near classes of the `steps` steps from each state, filled up."""
     trios = list(zip(episode.states, episode.steps, episode.states[1:], strict=False))
@@ -153,18 +135,18 @@ def _rows(
     taken = [step.taken for _, step, _ in trios] + [0] * steps
     reward = [step.reward for _, step, _ in trios] + [0.0] * steps
     nearby = [nearness_after(before.token, step, after.token) <= _NEAR for before, step, after in trios]
-    near = [frozenset(alike[after.token[close]].tolist()) for (_, _, after), close in zip(trios, nearby, strict=True)]
+    near = [frozenset(after.token[close].tolist()) for (_, _, after), close in zip(trios, nearby, strict=True)]
     for start in range(len(trios)):
         span = slice(start, start + steps)
         yield token[span], taken[span], reward[span], near[span]
 
 
-def _overlap(states: ClassStates, truth: _Truth, reached: Tensor, step: int, like: Tensor) -> float:
+def _overlap(states: ClassStates, truth: _Truth, reached: Tensor, step: int) -> float:
     """F1 over all cases together; 1 where nothing is near and nothing was dreamed there."""
     both = either = 0
     is_near = (states.near <= _NEAR) & (states.count > 0)
     for case in torch.nonzero(reached).flatten().tolist():
-        dreamed, true = set(like[states.token[case][is_near[case]]].tolist()), truth.near[case][step]
+        dreamed, true = set(states.token[case][is_near[case]].tolist()), truth.near[case][step]
         both += 2 * len(dreamed & true)
         either += len(dreamed) + len(true)
     return both / either if either else 1.0
