@@ -20,7 +20,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +32,8 @@ from rlflow.cost.models import COST_MODELS
 from rlflow.method import OptimisationResult
 from rlflow.optimise.methods import METHODS
 from rlflow.search.best import best
-from rlflow.trajectory import record
-from studies.learned.replayed import replayed
 from studies.learned.shared_prices import shared_prices
+from studies.program import OptionOf
 from studies.search_task import SearchTask, carried_out
 
 if TYPE_CHECKING:
@@ -62,7 +60,6 @@ BASELINES: Mapping[str, MethodFactory] = {
     "chains_random": chains_random,
     "rule_mean": rule_mean,
     "untrained": untrained,
-    "replayed": replayed,
 }
 """The methods of this study alone. The first is the learned one by a policy that has had lessons of the family, but of
 few layers; the second plans in M, the third goes by V alone. The fourth is the portfolio with more rewrites
@@ -77,15 +74,32 @@ Key = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class Cell(SearchTask):
-    """One search. The steps that it found are written to `steps`, for those who replay them.
+class Case:
+    """A graph of conf/graph at a cost of conf/cost, without lessons of its family, as zoo entries are called.
 
-    training_s, training_rewrites: what the method had cost before it saw this graph.
+    taught_at: the prices of the other families' lessons, a kind of cost model. deep: a policy may have lessons of its
+    family, of few layers.
     """
 
-    steps: Path
+    graph: str
+    cost: str
+    family: str
+    taught_at: str
+    deep: bool = False
+
+
+@dataclass(frozen=True)
+class Cell(SearchTask):
+    """One search. training_s, training_rewrites: what the method had cost before it saw this graph."""
+
     training_s: float = 0.0
     training_rewrites: int = 0
+
+
+def case_of(settings: Any, option_of: OptionOf, name: str) -> Case:
+    """A case of the settings by its name; its lessons are at its own prices unless it says otherwise."""
+    case = settings["cases"][name]
+    return Case(**{"taught_at": case["cost"]} | case, family=option_of("graph", case["graph"])["entry"])
 
 
 def run_cells(cells: Mapping[str, Cell]) -> dict[str, Row]:
@@ -100,7 +114,6 @@ def run_cell(cell: Cell) -> Row:
         lambda name: BASELINES[name] if name in BASELINES else METHODS.get(name),
         lambda name: shared_prices if name == MEASURED else COST_MODELS.get(name),
     )
-    record.save([finding.result.trajectory], cell.steps)
     training = {"training_s": cell.training_s, "training_evaluations": cell.training_rewrites}
     return row_of(finding.result, finding.wall_time_s) | training
 

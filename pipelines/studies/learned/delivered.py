@@ -21,6 +21,7 @@ from rlflow.optimise.gate import GateConfig
 from rlflow.settings import read_config
 from rlflow.world_model.match_level.match_level_config import MatchLevelModelConfig
 from studies.latencies import contenders, latencies
+from studies.learned.cells import Case, case_of
 from studies.learned.documents import Delivered
 from studies.program import OptionOf, open_study, options_of, study_program
 from studies.published import publish
@@ -54,13 +55,13 @@ def _methods(settings: Any, option_of: OptionOf, case: str) -> dict[str, Contend
     """Both methods, with the rewrites that each may have; rlflow by the study's policy."""
     section = settings["delivered"]
     searches = {name: option_of("search", name) for name in (BACKTRACKING, LEARNED)}
-    searches[LEARNED]["options"]["folder"] = _policy(settings, settings["cases"][case])
+    searches[LEARNED]["options"]["folder"] = _policy(settings, case_of(settings, option_of, case))
     budgets = {name: Budget(rewrites=rewrites) for name, rewrites in section["rewrites"].items()}
     return contenders(searches, cost_model_of(option_of("cost", section["cost"])), budgets)
 
 
-def _policy(settings: Any, case: Any) -> Path:
+def _policy(settings: Any, case: Case) -> Path:
     """The folder of the policy that has had no lesson of the family."""
     lessons, folder = (Path(settings[name]).resolve() for name in ("lessons", "policies"))
     config = read_config(MatchLevelModelConfig, settings["policy"])
-    return policy_without(case["family"], case["taught_at"], lessons, config, folder, seed=settings["seed"])
+    return policy_without(case.family, case.taught_at, lessons, config, folder, seed=settings["seed"])

@@ -43,10 +43,12 @@ from studies.learned.cells import (
     TAUGHT,
     TRAINED,
     USUAL,
+    Case,
     Cell,
     Key,
     Row,
     Rows,
+    case_of,
     run_cells,
 )
 from studies.learned.documents import Learned, Summary, Unseen
@@ -56,12 +58,6 @@ from studies.published import publish
 from studies.runner import kept_row
 from studies.subject import Subject
 
-REPLAYED, REPLAYED_FROM = "replayed", "equality_saturation"
-"""The method that takes again the steps of a graph with fewer layers, and the one that has found them."""
-DEEP = (DEPTH_TRANSFER, REPLAYED)
-"""The methods that carry over what was done on a graph with fewer layers."""
-FIRST = ((GREEDY,), (REPLAYED_FROM,))
-"""The methods of units that need no other's result."""
 CHOSEN = RUNNING | {"graphs", "seeds", "results"}
 """Settings that say which searches the study has, on which none of their rows depends."""
 LEFT_OUT = (
@@ -82,7 +78,9 @@ def main(config: DictConfig) -> None:
         open_study("learned", settings, {name: settings[name] for name in settings.keys() - CHOSEN}) as opened,
         progress_bar("learned") as on_progress,
     ):
-        study = Study(settings, options_of("learned"), opened.folder)
+        option_of = options_of("learned")
+        cases = {name: case_of(settings, option_of, name) for name in settings["graphs"]}
+        study = Study(settings, cases, option_of, opened.folder)
         first, others = study.first_units(), study.other_units()
         units, rows = [*first, *others], dict[Key, Row]()
         for done, unit in enumerate(units, start=1):
@@ -117,14 +115,13 @@ class Study:
     """The searches of the study; each is made when its turn comes, since many need what others have found."""
 
     settings: Any
+    cases: Mapping[str, Case]
     option_of: OptionOf
     folder: Path
 
     def first_units(self) -> list[Unit]:
-        """List the searches that others build on: greedy search, and those whose solutions are replayed."""
-        seed = self.settings["seeds"][0]
-        found_by = {GREEDY: self.settings["graphs"], REPLAYED_FROM: self._replayed()}
-        return [Unit(graph, seed, (method,)) for method, graphs in found_by.items() for graph in graphs]
+        """List greedy searches, past whose rewrites those of all others are counted."""
+        return [Unit(graph, self.settings["seeds"][0], (GREEDY,)) for graph in self.settings["graphs"]]
 
     def other_units(self) -> list[Unit]:
         """List what else is run once, then what draws, one seed after another; none without a method."""
@@ -134,9 +131,9 @@ class Study:
         return [unit for unit in (*once, *drawn) if unit.methods]
 
     def rows(self, unit: Unit, known: Mapping[Key, Row]) -> dict[Key, Row]:
-        """The rows of a unit, none if a search failed or needs one that did."""
+        """The rows of a unit, none if a search failed or greedy search did."""
         greedy = known.get((unit.graph, GREEDY, self.settings["seeds"][0]))
-        if greedy is None and unit.methods not in FIRST:
+        if greedy is None and unit.methods != (GREEDY,):
             return {}
         rewrites = greedy["evaluations"] if greedy else 0
         cells = {method: self._cell(key, rewrites) for method, key in zip(unit.methods, unit.keys, strict=True)}
@@ -146,34 +143,26 @@ class Study:
 
     def unseen(self) -> dict[str, Any]:
         """Return how well V ranks matches of each family without a lesson for its policies: means over seeds."""
-        seeds, cases = self.settings["seeds"], [self.settings["cases"][graph] for graph in self.settings["graphs"]]
-        families = {(case["family"], case["taught_at"]): case for case in cases}
+        seeds = self.settings["seeds"]
+        families = {(case.family, case.taught_at): case for case in self.cases.values()}
         return {
             f"{family}_{cost}": _mean([self._rank_correlation(case, seed) for seed in seeds]) | {"seeds": seeds}
             for (family, cost), case in families.items()
         }
 
-    def _rank_correlation(self, case: Any, seed: int) -> RankCorrelation:
+    def _rank_correlation(self, case: Case, seed: int) -> RankCorrelation:
         place, lessons = self._policy(LEARNED, case, seed), Path(self.settings["lessons"]).resolve()
-        rank = partial(rank_correlation, place, case["family"], case["taught_at"], lessons)
+        rank = partial(rank_correlation, place, case.family, case.taught_at, lessons)
         return call_isolated(Limits(self.settings["longest_s"]), rank)
 
-    def _replayed(self) -> list[str]:
-        """The cases whose solution is replayed on the study's graphs; they may be among these."""
-        if REPLAYED not in self.settings["once"]:
-            return []
-        smalls = dict.fromkeys(self.settings["cases"][graph]["small"] for graph in self.settings["graphs"])
-        return [small for small in smalls if small is not None]
-
     def _those(self, methods: str, graph: str) -> tuple[str, ...]:
-        """The methods of this setting that a graph has, without what its first units have found."""
-        is_deep, found = self.settings["cases"][graph]["small"] is not None, graph in self._replayed()
-        left_out = {*(() if is_deep else DEEP), *((REPLAYED_FROM,) if found else ())}
-        return tuple(method for method in self.settings[methods] if method not in left_out)
+        """The methods of this setting that a graph has: nothing is carried over to one without layers."""
+        is_deep = self.cases[graph].deep
+        return tuple(method for method in self.settings[methods] if is_deep or method != DEPTH_TRANSFER)
 
     def _cell(self, key: Key, greedy: int) -> Cell:
         graph, method, _ = key
-        case = self.settings["cases"][graph]
+        case = self.cases[graph]
         options, training = self._options(key), {}
         if method in TRAINED:
             trained_on = json.loads((options["folder"] / FILE).read_text())["trained_on"]
@@ -181,23 +170,19 @@ class Study:
                 "training_s": trained_on["seconds"],
                 "training_rewrites": trained_on["evaluations"],
             }
+        model = _file(self.option_of, self.folder, case.graph)
         return Cell(
-            subject=Subject(self._model(case["graph"]), *_cost(self.option_of, case["cost"], self.folder)),
+            subject=Subject(model, *_cost(self.option_of, case.cost, self.folder)),
             method=method,
             options=options,
             budget=self._budget(method, greedy),
-            steps=self._steps(key),
             **training,
         )
 
     def _options(self, key: Key) -> dict[str, Any]:
-        """The options of a method: those of conf/search, the seed, what it has been taught, and what it replays."""
+        """The options of a method: those of conf/search, the seed, and what it has been taught."""
         graph, method, seed = key
-        case, most = self.settings["cases"][graph], max(self.settings["readings"])
-        if method == REPLAYED:
-            small = self.settings["cases"][case["small"]]["graph"]
-            steps = self._steps((case["small"], REPLAYED_FROM, self.settings["seeds"][0]))
-            return {"model": self._model(small), "trajectory": steps}
+        case, most = self.cases[graph], max(self.settings["readings"])
         if method in TAUGHT:
             own = self.settings["options"].get(method, {})
             return {"seed": seed, "rewrites": most, "folder": self._policy(method, case, seed), **own}
@@ -215,7 +200,7 @@ class Study:
         most = self.settings["long"].get(method, max(self.settings["readings"]))
         return Budget(time_s, rewrites=greedy + most)
 
-    def _policy(self, method: str, case: Any, seed: int) -> Path:
+    def _policy(self, method: str, case: Case, seed: int) -> Path:
         """The folder of the policy that has had no lesson of the family, unless the method is to know it.
 
         Without settings of a fit it is the one that ships, which has had lessons of many.
@@ -223,16 +208,10 @@ class Study:
         if self.settings["policy"] is None:
             with shipped_folder() as folder:
                 return folder
-        family = None if method == DEPTH_TRANSFER else case["family"]
+        family = None if method == DEPTH_TRANSFER else case.family
         lessons, folder = (Path(self.settings[name]).resolve() for name in ("lessons", "policies"))
         config = read_config(MatchLevelModelConfig, self.settings["policy"])
-        return _fitted(self.settings["longest_s"], family, case["taught_at"], lessons, config, folder, seed)
-
-    def _model(self, graph: str) -> Path:
-        return _file(self.option_of, self.folder, graph)
-
-    def _steps(self, key: Key) -> Path:
-        return self.folder / f"{_name(key)}.jsonl"
+        return _fitted(self.settings["longest_s"], family, case.taught_at, lessons, config, folder, seed)
 
 
 def _mean(found: list[RankCorrelation]) -> dict[str, Any]:
@@ -286,7 +265,7 @@ def _publish(rows: Rows, settings: Any) -> None:
     }
     together = summary(rows, readings, max(long.values(), default=max(readings)), settings["headless"])
     methods = (*settings["once"], *settings["drawn"])
-    most = {method: long.get(method, max(readings)) for method in (GREEDY, REPLAYED_FROM, *methods)}
+    most = {method: long.get(method, max(readings)) for method in (GREEDY, *methods)}
     drawn = {
         "curves": curves(rows, settings["steps"], most),
         "curves_by_prices": curves_by_prices(rows, settings["price_steps"]),

@@ -15,12 +15,11 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library
 
-CASE = "cost: analytic, family: tiny_merge, taught_at: analytic"
 TINY = (
     "seeds=[0,1]",
     "graphs=[small,large]",
-    f"+cases.small={{graph: tiny_merge, {CASE}, small: null}}",
-    f"+cases.large={{graph: tiny_merge, {CASE}, small: small}}",
+    "+cases.small={graph: tiny_merge, cost: analytic}",
+    "+cases.large={graph: tiny_merge, cost: analytic, deep: true}",
     "policy.encoder_epochs=1",
     "readings=[5,20]",
     "long.backtracking=50",
@@ -38,7 +37,7 @@ def test_the_protocol_has_every_baseline(config: DictConfig):
     """Five seeds, both readings, every baseline, and a long run of backtracking."""
     assert len(config.seeds) == 5
     assert list(config.readings) == [500, 2000]
-    baselines = {"backtracking", "iterated", "chains_random", "untrained", "rule_mean", "replayed"}
+    baselines = {"backtracking", "iterated", "chains_random", "untrained", "rule_mean"}
     assert baselines | {"equality_saturation", "rlflow"} <= {*config.once, *config.drawn}
     assert config.long == {"backtracking": 10000}
     assert set(config.steps) >= {*config.readings, 10000}
@@ -67,7 +66,7 @@ def test_a_tiny_study(study: Callable[..., Path], taught: Path):
     assert {path.suffix for path in results.iterdir()} == {".json", ".md", ".png"}
     metrics = json.loads((results / "metrics.json").read_text())
     assert list(metrics) == ["small", "large"]
-    assert set(metrics["large"]) - set(metrics["small"]) == {"replayed", "depth_transfer"}
+    assert set(metrics["large"]) - set(metrics["small"]) == {"depth_transfer"}
     for methods in metrics.values():
         least = methods["greedy"]["improvement_percent"]
         assert least > 10
@@ -96,20 +95,6 @@ def test_a_study_of_what_draws_alone(study: Callable[..., Path], taught: Path):
 
 
 @pytest.mark.study
-def test_a_study_of_deep_graphs_alone(study: Callable[..., Path], taught: Path):
-    """What is replayed is found first, on a graph of which nothing is published unless it is asked for."""
-    program = ("learned", *TINY, "once=[replayed]", "drawn=[]")
-    metrics = json.loads((study(*program, "graphs=[large,small]") / "learned/metrics.json").read_text())
-    assert metrics["small"].keys() == {"greedy", "equality_saturation"}
-    assert metrics["large"].keys() == {"greedy", "replayed"}
-
-    metrics = json.loads((study(*program, "graphs=[large]") / "learned/metrics.json").read_text())
-    assert metrics.keys() == {"large"}
-    least = metrics["large"]["greedy"]["improvement_percent"]
-    assert metrics["large"]["replayed"]["improvement_percent"] >= least > 0, "the small graph is the large one here"
-
-
-@pytest.mark.study
 def test_a_tiny_study_of_planning(study: Callable[..., Path], taught: Path):
     """By policies whose M is fitted, too; what planning costs counts as training of the same policy."""
     program = ("learned", "-cn", "learned_planned")
@@ -124,8 +109,8 @@ def test_a_tiny_study_of_planning(study: Callable[..., Path], taught: Path):
 @pytest.mark.study
 def test_a_tiny_study_of_the_policy_that_ships(study: Callable[..., Path]):
     """No policy is fitted, and a portfolio with more rewrites than the others says what is known at best."""
-    case = "{graph: tiny_merge, cost: analytic, family: tiny_merge, taught_at: analytic, small: null}"
-    searches = ("graphs=[tiny]", f"+cases.tiny={case}", "readings=[5,20]", "++long.portfolio_long=30")
+    case = "+cases.tiny={graph: tiny_merge, cost: analytic}"
+    searches = ("graphs=[tiny]", case, "readings=[5,20]", "++long.portfolio_long=30")
     results = study("learned", "-cn", "learned_shipped", *searches) / "shipped/learned"
     metrics = json.loads((results / "metrics.json").read_text())["tiny"]
     assert metrics.keys() >= {"rlflow", "without_controller", "untrained", "best", "portfolio_long"}
@@ -139,7 +124,7 @@ def test_a_tiny_study_of_the_policy_that_ships(study: Callable[..., Path]):
 def test_a_tiny_study_by_measured_prices(study: Callable[..., Path], taught: Path):
     """Every search is told by the prices that it would have measured alone."""
     program = ("learned", "-cn", "learned_priced")
-    case = "{graph: tiny_merge, cost: fused, family: tiny_merge, taught_at: analytic, small: null}"
+    case = "{graph: tiny_merge, cost: fused, taught_at: analytic}"
     searches = ("once=[chains]", "drawn=[rlflow]", "graphs=[tiny]", f"+cases.tiny={case}", "readings=[20]")
     quick = ("seeds=[0,1]", "policy.encoder_epochs=1", "headless=[]", "long={}")
     results = study(*program, *searches, *quick) / "priced/learned"
