@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Mapping
 from math import fsum
 
 import onnx
@@ -15,7 +16,7 @@ from support.walks import REWRITER
 from support.zoo_names import SMALL
 
 from rlflow import zoo
-from rlflow.cost.border_reorders import ReorderConfig, Reordering, reorder_ms
+from rlflow.cost.border_reorders import ReorderConfig, Reordering
 from rlflow.cost.exact_sum import exact
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.regions import partition
@@ -26,6 +27,11 @@ from rlflow.onnx_io import from_onnx
 
 NETWORKS = ("squeezenet1_1", "mobilenet_v2", "nasnet_a")
 BLOCK = ReorderConfig(block=16)
+
+
+def reorder_ms(graph: Graph, config: ReorderConfig | None = None, dimensions: Mapping[str, int] | None = None) -> float:
+    """Return the milliseconds that a graph's reorders take when it is a model by itself."""
+    return fsum(Reordering(config or ReorderConfig(), dimensions or {}).borders(graph).exact_ms)
 
 
 def walk(start: Graph, steps: int, seed: int, *, tried: int = 20) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.cost_graphs import graph, weight
+from support.cost_graphs import gelu_between_products, graph, weight
 from support.prices import drawn_prices
 from support.searches import make
 from support.walks import REWRITER
@@ -256,18 +256,7 @@ def test_a_value_that_is_now_read_outside_changes_the_price(setting):
 
 def test_a_change_deep_inside_a_region_reaches_its_border():
     """A Gelu's last factor is its own; without the Erf, five nodes before it, it belongs to the product behind it."""
-    half, one, root = (np.array(v, np.float32) for v in (0.5, 1.0, 2**0.5))
-    nodes = [
-        ("MatMul", "x w", "u"),
-        ("Div", "u root", "d"),
-        ("Erf", "d", "e"),
-        ("Add", "e one", "f"),
-        ("Mul", "u f", "p"),
-        ("Mul", "p half", "q"),
-        ("MatMul", "q v", "y"),
-    ]
-    weights = {"w": weight(4, 6), "v": weight(6, 4), "half": half, "one": one, "root": root}
-    g = graph(nodes, {"x": (3, 4)}, {"y": (3, 4)}, weights)
+    g = gelu_between_products()
     erf = next(i for i in g.order if g.nodes[i].op == "Erf")
     child = replaced(g, "Tanh", g.nodes[erf].inputs, erf)
     assert child.edit is not None

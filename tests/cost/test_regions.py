@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from onnx import ModelProto
-from support.cost_graphs import SMALL_BERT, graph, small_graph, weight
+from support.cost_graphs import SMALL_BERT, gelu_between_products, graph, small_graph, weight
 from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
@@ -233,18 +233,7 @@ def test_a_residual_stream_before_the_normalisation_does_not_glue_layers():
 
 def test_a_gelu_is_one_region_and_keeps_its_factor():
     """Its last factor is a scalar before a product, which would otherwise look like FusedMatMul's."""
-    half, one, root = (np.array(v, np.float32) for v in (0.5, 1.0, 2**0.5))
-    gelu = [
-        ("MatMul", "x w", "u"),
-        ("Div", "u root", "d"),
-        ("Erf", "d", "e"),
-        ("Add", "e one", "f"),
-        ("Mul", "u f", "p"),
-        ("Mul", "p half", "q"),
-        ("MatMul", "q v", "y"),
-    ]
-    weights = {"w": weight(4, 6), "v": weight(6, 4), "half": half, "one": one, "root": root}
-    g = graph(gelu, {"x": (3, 4)}, {"y": (3, 4)}, weights)
+    g = gelu_between_products()
     assert regions_in_words(g) == {("MatMul", "Div", "Erf", "Add", "Mul", "Mul"): 1, ("MatMul",): 1}
 
 

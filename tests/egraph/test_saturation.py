@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from support.known_rules import knowing, rule
 
 from rlflow.egraph.egraph import ClassId
 from rlflow.egraph.saturation import CompiledRule, saturate
@@ -21,7 +22,7 @@ from rlflow.rules import pattern
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Apply, Term, Variable, parse
 from rlflow.rules.rule import Rule, rule_from_json
-from rlflow.rules.verification.verify import VerificationConfig, certified, differ
+from rlflow.rules.verification.verify import differ
 from rlflow.synthesis.prune import KnownRules
 from rlflow.synthesis.taso import recall
 from rlflow.synthesis.taso.equations import parse_line
@@ -34,17 +35,6 @@ CHAINS = [
     ["MatMul", "a", ["MatMul", ["MatMul", "b", "c"], "d"]],
     ["MatMul", "a", ["MatMul", "b", ["MatMul", "c", "d"]]],
 ]
-
-
-def rule(name: str, source: object, target: object, *rest: object) -> Rule:
-    return certified(rule_from_json(name, "test", [source], [target], *rest), VerificationConfig(shapes=24))
-
-
-def knowing(*rules: Rule, max_iterations: int = 5, max_nodes: int = 2000) -> KnownRules:
-    known = KnownRules(max_iterations, max_nodes)
-    for one in rules:
-        known.add(one)
-    return known
 
 
 @pytest.fixture(scope="module")

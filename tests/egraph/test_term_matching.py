@@ -1,27 +1,15 @@
 """Matching in an e-graph: attributes are bound, operands of a sum come in any order, numbers are known."""
 
 import pytest
+from support.known_rules import knowing
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import parse
-from rlflow.rules.rule import Rule, rule_from_json
-from rlflow.rules.verification.verify import VerificationConfig, certified
 from rlflow.synthesis.prune import KnownRules
 
 TYPES = {name: TensorType("float32", (2, 2)) for name in "abcdwxyz"}
-
-
-def rule(name: str, source: object, target: object, *rest: object) -> Rule:
-    return certified(rule_from_json(name, "test", [source], [target], *rest), VerificationConfig(shapes=24))
-
-
-def knowing(*rules: Rule, max_iterations: int = 5, max_nodes: int = 2000) -> KnownRules:
-    known = KnownRules(max_iterations, max_nodes)
-    for one in rules:
-        known.add(one)
-    return known
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from onnx import helper
+from support.drawn_inputs import drawn_inputs
 from support.small_models import FLOAT
 
-from rlflow.equivalence.reference import drawn_inputs, outputs_of, reference_of, run_again, run_original
+from rlflow.equivalence.reference import outputs_of, reference_of, run_again, run_original
 from rlflow.errors import RLFlowError
 from rlflow.runtime.runtimes import open_model
 from rlflow.runtime.session import SETTINGS

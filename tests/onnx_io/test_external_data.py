@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, external_data_helper, helper, numpy_helper
+from support.element_types import ELEMENT_TYPES, whole_numbers
 from support.onnx_models import Build, Survives, floats
 
 from rlflow.errors import ModelFormatError
@@ -14,16 +14,6 @@ from rlflow.ir import structural_hash
 from rlflow.onnx_io import check_model, external_data, from_onnx, load_model, save_model, saving, to_onnx
 from rlflow.onnx_io.payload import InitializerPayload
 from rlflow.runtime.session import open_session, run
-
-PLAIN = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 int4 uint4 "
-    "float8_e4m3fn float8_e5m2"
-).split()
-
-
-def _array(dtype: str) -> np.ndarray:
-    kind = getattr(ml_dtypes, dtype) if hasattr(ml_dtypes, dtype) else np.dtype(dtype)
-    return np.array([[0, 1, 3], [5, 7, 2]]).astype(kind)
 
 
 def _external(build: Build, folder: Path) -> tuple[onnx.ModelProto, Path]:
@@ -177,10 +167,10 @@ def test_a_model_replaces_the_one_that_it_refers_to(model: Build, tmp_path: Path
     assert (path.parent / "model.onnx.data").stat().st_size == 2 * 4800  # w and w + v
 
 
-@pytest.mark.parametrize("dtype", PLAIN)
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
 def test_values_in_a_file_are_those_in_the_model(tmp_path: Path, dtype: str) -> None:
     """At an odd place in the file, too, where a mapping is not aligned."""
-    inside = numpy_helper.from_array(_array(dtype), "w")
+    inside = numpy_helper.from_array(whole_numbers(dtype), "w")
     outside = TensorProto(name="w", data_type=inside.data_type, dims=[2, 3], data_location=TensorProto.EXTERNAL)
     (tmp_path / "w.bin").write_bytes(b"\1" + inside.raw_data)
     for key, value in {"location": "w.bin", "offset": "1"}.items():
@@ -189,7 +179,7 @@ def test_values_in_a_file_are_those_in_the_model(tmp_path: Path, dtype: str) -> 
     payload = InitializerPayload(outside)
     payload.check()
     assert payload.array().tobytes() == InitializerPayload(inside).array().tobytes()
-    assert payload.array().dtype == _array(dtype).dtype
+    assert payload.array().dtype == whole_numbers(dtype).dtype
     assert payload.digest == InitializerPayload(inside).digest
 
 

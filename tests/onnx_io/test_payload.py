@@ -2,11 +2,11 @@
 
 import tracemalloc
 
-import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support.element_types import ELEMENT_TYPES, whole_numbers
 from support.onnx_models import Build, Survives, floats
 
 from rlflow.errors import RLFlowError
@@ -15,26 +15,16 @@ from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.payload import InitializerPayload, SparsePayload
 from rlflow.runtime.session import open_session, run
 
-PLAIN = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 int4 uint4 "
-    "float8_e4m3fn float8_e5m2"
-).split()
 
-
-def _array(dtype: str) -> np.ndarray:
-    kind = getattr(ml_dtypes, dtype) if hasattr(ml_dtypes, dtype) else np.dtype(dtype)
-    return np.array([[0, 1, 3], [5, 7, 2]]).astype(kind)
-
-
-@pytest.mark.parametrize("dtype", PLAIN)
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
 def test_every_element_type(model: Build, survives: Survives, dtype: str) -> None:
-    tensor = numpy_helper.from_array(_array(dtype))
+    tensor = numpy_helper.from_array(whole_numbers(dtype))
     output = helper.make_tensor_value_info("y", tensor.data_type, [2, 3])
     before = model([helper.make_node("Identity", ["w"], ["y"])], [], [output], weights={"w": tensor}, opset=21)
     after = survives(before, runs=False)
     kept = numpy_helper.to_array(after.graph.initializer[0])
-    assert kept.dtype == _array(dtype).dtype
-    assert kept.tobytes() == _array(dtype).tobytes()
+    assert kept.dtype == whole_numbers(dtype).dtype
+    assert kept.tobytes() == whole_numbers(dtype).tobytes()
 
 
 def test_strings(model: Build, survives: Survives) -> None:
@@ -74,7 +64,7 @@ def test_sparse_weights_are_folded(model: Build, survives: Survives) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int64", "int4", "uint8", "bool"])
 def test_a_digest_does_not_depend_on_storage(dtype: str) -> None:
-    array = _array(dtype)
+    array = whole_numbers(dtype)
     raw = numpy_helper.from_array(array, "raw")
     typed = helper.make_tensor("typed", raw.data_type, array.shape, array.reshape(-1).tolist())
     assert raw.HasField("raw_data") != typed.HasField("raw_data")

@@ -1,32 +1,20 @@
 """Deadlines in closed form, by a clock that stands still unless it is told to go on."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.budgeted import Clock
 
 from rlflow.errors import InputError
 from rlflow.optimise.clock import Deadline, Shares
 
 
-@dataclass
-class Clock:
-    """Seconds that pass when `wait` says so."""
-
-    now_s: float = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-    def wait(self, seconds: float) -> None:
-        self.now_s += seconds
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(100.0)
 
 
 def test_what_is_left_of_the_whole_and_of_a_part(clock: Clock) -> None:

@@ -1,17 +1,16 @@
 """What phases foresee, in closed form."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
+from support.budgeted import Clock, Recorded
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.cost.pricing import PricingConfig
 from rlflow.equivalence.report import EquivalenceReport
-from rlflow.ir.graph import Graph
-from rlflow.method import Budget, Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
@@ -24,14 +23,6 @@ from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.search.greedy import Greedy
 
 EQUAL = EquivalenceReport(True, "", 0.0, 0.0, 1e-5, draws=1, non_vacuous_draws=1)
-
-
-@dataclass
-class Clock:
-    now_s: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture
@@ -100,26 +91,6 @@ def test_without_a_budget_nothing_has_to_be_kept_free(phases: Phases) -> None:
     assert phases.before_check(judgement, Deadline.after(None)).budget().time_s is None
 
 
-@dataclass
-class Recorded:
-    """A method, and the seconds that it was given."""
-
-    method: Method
-    seconds: list[float | None] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        return self.method.name
-
-    @property
-    def rewriter(self) -> Rewriter:
-        return self.method.rewriter
-
-    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
-        self.seconds.append(budget.time_s)
-        return self.method.optimise(graph, budget, on_progress)
-
-
 @pytest.mark.parametrize(
     ("foreseen_s", "searching_s"), [(10.0, 60.0 * 0.4 / 0.65), (28.0, 32.0), (37.0, 60.0 * 0.4 / 0.65)]
 )
@@ -138,7 +109,7 @@ def test_what_measuring_takes_is_kept_free_if_it_is_not_too_much(
         phases, method=method, shortlist=shortlist, shares=Shares(searching=0.4, measuring=0.15, timing=0.1)
     )
     timed.search(graph, judgement, Deadline.after(60.0, now_s=Clock()))
-    assert method.seconds == [pytest.approx(searching_s)]
+    assert method.budgets == [pytest.approx(searching_s)]
 
 
 def test_a_subgraph_has_its_own_sizes_and_says_where_it_is(phases: Phases) -> None:

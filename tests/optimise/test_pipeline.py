@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import GraphProto, ModelProto, numpy_helper
+from support.budgeted import Clock, Recorded
 from support.onnx_models import with_drawn_weights
 from support.texts import LAYERS, filled
 from support.wrong_rule import WRONG
@@ -21,7 +22,7 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError
 from rlflow.ir.graph import Graph
-from rlflow.method import Budget, Method, OnProgress, OptimisationResult
+from rlflow.method import Budget, Method
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.diagnose import Derivation
@@ -116,39 +117,6 @@ BEFORE_A_LAYER = """
         y = Add(p, b)
     }
 """
-
-
-@dataclass
-class Clock:
-    """Seconds that pass when somebody says so."""
-
-    now_s: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-@dataclass
-class Recorded:
-    """A method, and the budgets that it was given; by `clock` it takes all of each."""
-
-    method: Method
-    budgets: list[float | None] = field(default_factory=list)
-    clock: Clock | None = None
-
-    @property
-    def name(self) -> str:
-        return self.method.name
-
-    @property
-    def rewriter(self) -> Rewriter:
-        return self.method.rewriter
-
-    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
-        self.budgets.append(budget.time_s)
-        if self.clock is not None and budget.time_s is not None:
-            self.clock.now_s += budget.time_s
-        return self.method.optimise(graph, Budget(), on_progress)
 
 
 class DearerIsBetter(AnalyticCost):

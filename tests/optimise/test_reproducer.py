@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.contents import contents
 from support.derivations import derivation
+from support.drawn_inputs import drawn_inputs
 
 from rlflow.equivalence.compare import compare
-from rlflow.equivalence.reference import drawn_inputs
 from rlflow.errors import EquivalenceError
 from rlflow.onnx_io import to_onnx
 from rlflow.optimise.gate import GateConfig, check
@@ -46,13 +47,13 @@ def test_the_whole_models_where_the_match_alone_shows_nothing():
 
 def test_a_reproducer_is_the_same_twice_and_replaces_an_older_one(tmp_path):
     made = derivation([("Neg", ["x"], ["n"]), ("Relu", ["n"], ["y"])], {})
-    folder, contents = tmp_path / "r", []
+    folder, found = tmp_path / "r", []
     for _ in range(2):
         with pytest.raises(EquivalenceError, match="replacing 'y'"):
             check(made, GateConfig(), folder)
-        contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert contents[0] == contents[1]
-    assert len(contents[0]) == 5
+        found.append(contents(folder))
+    assert found[0] == found[1]
+    assert len(found[0]) == 5
     with pytest.raises(EquivalenceError, match="no step"):
         check(replace(made, trajectory=replace(made.trajectory, steps=())), GateConfig(), folder)
     assert not (folder / "trajectory.jsonl").exists(), "it would belong to another fault"

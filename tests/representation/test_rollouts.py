@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.contents import contents
 
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
@@ -56,8 +57,7 @@ def test_save_and_load_give_every_array_back(rollouts: Rollouts, tmp_path: Path)
 def test_equal_rollouts_are_equal_files(rollouts: Rollouts, tmp_path: Path) -> None:
     rollouts.save(tmp_path / "a")
     rollouts.save(tmp_path / "b")
-    for name in ("rollouts.npz", "rollouts.json"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
 def test_a_missing_or_truncated_folder_is_refused(rollouts: Rollouts, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.contents import contents
 from support.random_token_rollouts import WORDS, random_rollouts
 
 from rlflow.errors import InputError
@@ -63,9 +64,8 @@ def test_nothing_at_all_can_be_saved(tmp_path: Path) -> None:
 def test_equal_rollouts_are_equal_files(tmp_path: Path) -> None:
     save(random_rollouts(3), tmp_path / "a")
     save(random_rollouts(3), tmp_path / "b")
-    for name in FILES:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == sorted(FILES)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    assert contents(tmp_path / "a").keys() == {*FILES}
 
 
 def test_integers_are_narrow(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.contents import contents
 from support.random_token_rollouts import RULES, random_rollouts, random_token
 
 from rlflow.errors import InputError
@@ -47,8 +48,7 @@ def test_merged_shards_are_the_files_of_one_worker(
     together, folder = merged(parts), tmp_path_factory.mktemp("shards")
     save(one, folder / "one")
     save(together, folder / "together")
-    for name in ("token_rollouts.npz", "token_rollouts.json"):
-        assert (folder / "one" / name).read_bytes() == (folder / "together" / name).read_bytes()
+    assert contents(folder / "one") == contents(folder / "together")
 
 
 def test_the_order_of_the_workers_matters(tmp_path: Path) -> None:

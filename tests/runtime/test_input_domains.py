@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from support.drawn_inputs import drawn_inputs
 
 from rlflow.equivalence.compare import compare
-from rlflow.equivalence.reference import drawn_inputs
 from rlflow.ops.use import NO_USE, Use
 from rlflow.runtime.input_domains import uses_of
 from rlflow.runtime.inputs import draw_inputs

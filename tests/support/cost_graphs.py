@@ -46,6 +46,22 @@ def weight(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape, np.float32)
 
 
+def gelu_between_products() -> Graph:
+    """A Gelu in pieces, whose last factor is 0.5, between two products with weights."""
+    half, one, root = (np.array(v, np.float32) for v in (0.5, 1.0, 2**0.5))
+    nodes = [
+        ("MatMul", "x w", "u"),
+        ("Div", "u root", "d"),
+        ("Erf", "d", "e"),
+        ("Add", "e one", "f"),
+        ("Mul", "u f", "p"),
+        ("Mul", "p half", "q"),
+        ("MatMul", "q v", "y"),
+    ]
+    weights = {"w": weight(4, 6), "v": weight(6, 4), "half": half, "one": one, "root": root}
+    return graph(nodes, {"x": (3, 4)}, {"y": (3, 4)}, weights)
+
+
 F32 = 4
 M, K, N = 3, 5, 7
 

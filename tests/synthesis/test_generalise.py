@@ -4,6 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import numpy as np
+from support.known_rules import SCALE
 
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.expression import holds
@@ -16,13 +17,6 @@ from rlflow.rules.verification.verify import (
 from rlflow.synthesis.generalise import Certifier, generalised, mine
 
 CONFIG = VerificationConfig()
-SCALE = rule_from_json(
-    "scale",
-    "test",
-    [["Mul", ["MatMul", "x", "w"], "s"]],
-    [["MatMul", "x", ["Mul", "w", "s"]]],
-    {"x": {"shape": ["m", "k"]}, "w": {"shape": ["k", "n"]}},
-)
 
 
 def test_a_condition_is_mined() -> None:

@@ -92,11 +92,6 @@ class Change(NamedTuple):
     nodes: Collection[int]
 
 
-def reorder_ms(graph: Graph, config: ReorderConfig | None = None, dimensions: Mapping[str, int] | None = None) -> float:
-    """Return the milliseconds that a graph's reorders take when it is a model by itself."""
-    return fsum(Reordering(config or ReorderConfig(), dimensions or {}).borders(graph).exact_ms)
-
-
 class Reordering:
     """Follows the reorders of graphs; `dimensions` are the sizes of symbolic dimensions."""
 

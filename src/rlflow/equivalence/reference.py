@@ -79,12 +79,5 @@ def run_again(session: OpenModel, setting: str, reference: Reference) -> Referen
     return replace(reference, others={**reference.others, setting: outputs_of(session, reference.inputs)})
 
 
-def drawn_inputs(
-    model: ModelProto | Path, *, draws: int = 3, seed: int = 0, dimensions: Mapping[str, int] | None = None
-) -> list[Inputs]:
-    """Return the inputs on which `compare` runs this original; raises as `compare` does."""
-    return reference_of(model, (YARDSTICK,), draws=draws, seed=seed, dimensions=dimensions).inputs
-
-
 def outputs_of(session: OpenModel, inputs: Sequence[Inputs]) -> list[Outputs]:
     return [session.run(each) for each in inputs]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from support.candidate_agents import NETWORK, small_candidates, untaught
+from support.contents import contents
 
 from rlflow.agents.candidates.candidate_search import player_of
 from rlflow.agents.candidates.controller import CandidateController
@@ -24,8 +25,7 @@ def test_what_is_read_acts_as_what_was_written(tmp_path: Path) -> None:
     ways = [[state.hash for state in best.path()] for best in found]
     assert ways[0] == ways[1]
     read.save(tmp_path / "two")
-    for name in ("controller.safetensors", "controller.json"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
 def test_it_refuses_what_is_none(tmp_path: Path) -> None:

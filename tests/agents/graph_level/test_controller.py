@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.contents import contents
 
 from rlflow.agents.graph_level.controller import Controller, ControllerArguments
 from rlflow.agents.graph_level.controller_config import ControllerConfig
@@ -79,10 +80,8 @@ def test_drawn_rewrites_are_distinct_and_come_as_often_as_they_are_likely(contro
 def test_equal_controllers_are_equal_files_without_a_pickle(controller: Controller, tmp_path: Path) -> None:
     for name in ("a", "b"):
         controller.save(tmp_path / name)
-    files = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert files == ["controller.json", "controller.safetensors"]
-    for name in files:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    assert contents(tmp_path / "a").keys() == {"controller.json", "controller.safetensors"}
 
 
 def test_a_broken_folder_is_refused(controller: Controller, tmp_path: Path) -> None:

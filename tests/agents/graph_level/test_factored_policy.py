@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from support.gradients import check_gradients
 from torch import Tensor
 
 from rlflow.agents.graph_level.factored_policy import FactoredDistribution, FactoredPolicy
@@ -140,12 +141,7 @@ def test_the_deterministic_action_is_the_likeliest_rule_then_location() -> None:
 def test_gradients_are_finite_and_reach_every_parameter() -> None:
     built, batch = policy(), observations(COUNTS * 4)
     actions, _, _ = built(batch)
-    values, log_probability, entropy = built.evaluate_actions(batch, actions)
-    (values.sum() + log_probability.sum() + entropy.sum()).backward()
-    for name, parameter in built.named_parameters():
-        assert parameter.grad is not None, name
-        assert torch.isfinite(parameter.grad).all(), name
-        assert parameter.grad.any(), name
+    check_gradients(built, *built.evaluate_actions(batch, actions))
 
 
 def test_nothing_is_as_large_as_rules_times_locations() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from support.gradients import check_gradients
 from torch import Tensor
 
 from rlflow.agents.match_level.pointer_config import MatchLevelControllerConfig
@@ -144,12 +145,7 @@ def test_the_deterministic_action_is_the_likeliest():
 def test_gradients_are_finite_and_reach_every_parameter():
     built, batch = policy(), observations(COUNTS * 4)
     actions, _, _ = built(batch)
-    values, log_probability, entropy = built.evaluate_actions(batch, actions)
-    (values.sum() + log_probability.sum() + entropy.sum()).backward()
-    for name, parameter in built.named_parameters():
-        assert parameter.grad is not None, name
-        assert torch.isfinite(parameter.grad).all(), name
-        assert parameter.grad.any(), name
+    check_gradients(built, *built.evaluate_actions(batch, actions))
 
 
 def test_gradients_are_those_of_finite_differences():

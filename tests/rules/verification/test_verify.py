@@ -5,6 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from support.known_rules import SCALE
 
 from rlflow.errors import RuleError
 from rlflow.rules.certificate import Certificate
@@ -28,13 +29,6 @@ from rlflow.rules.verification.verify import (
 )
 
 CONFIG = VerificationConfig()
-SCALE = rule_from_json(
-    "scale",
-    "test",
-    [["Mul", ["MatMul", "x", "w"], "s"]],
-    [["MatMul", "x", ["Mul", "w", "s"]]],
-    {"x": {"shape": ["m", "k"]}, "w": {"shape": ["k", "n"]}},
-)
 SQUARE = {"a": {"shape": ["n", "n"]}, "b": {"shape": ["n", "n"]}}
 
 

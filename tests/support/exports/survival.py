@@ -14,7 +14,6 @@ from onnx import TensorProto
 from rlflow import schemas
 from rlflow.cost.pricing import PricingConfig
 from rlflow.equivalence.compare import compare
-from rlflow.equivalence.reference import drawn_inputs
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.equivalence.tolerance import draws_at_random
 from rlflow.errors import ModelFormatError, RLFlowError
@@ -27,6 +26,7 @@ from rlflow.runtime.inputs import required_inputs, symbolic_dimensions
 from rlflow.runtime.session import open_session, run
 from rlflow.schemas.reports import OptimiseReport
 from support.conformance.backend import Walk
+from support.drawn_inputs import drawn_inputs
 from support.exports.exporting import Export
 from support.kernels import all_close, rounding_of_export
 from support.onnx_models import interface

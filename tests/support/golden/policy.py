@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rlflow.agents.match_level import taught_guide
+from support.contents import contents
 from support.golden.digests import Value, digest, weights
 from support.golden.entries import Compute
 
@@ -18,7 +19,7 @@ def _shipped() -> Value:
     policy = taught_guide.shipped()
     with TemporaryDirectory() as folder:
         policy.save(Path(folder))
-        files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+        files = contents(Path(folder))
     return {
         "files": digest(files),
         "rules": digest(policy.shares),

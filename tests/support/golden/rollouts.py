@@ -22,6 +22,7 @@ from rlflow.representation.match_token import MatchToken
 from rlflow.representation.rollouts import Episode
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.representation.vocabulary import Vocabulary
+from support.contents import contents
 from support.golden.digests import Value, digest, trajectory
 from support.golden.entries import Compute
 from support.token_worlds import FEW, small_graph, small_process, small_token_rollouts
@@ -133,4 +134,4 @@ def _pooled_episode(episode: Episode) -> Sequence[object]:
 
 
 def _files(folder: Path) -> str:
-    return digest({path.name: path.read_bytes() for path in folder.iterdir()})
+    return digest(contents(folder))

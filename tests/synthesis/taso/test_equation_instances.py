@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from support.known_rules import knowing
 
-from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.synthesis.prune import KnownRules
 from rlflow.synthesis.taso.equations import parse_line
@@ -17,16 +17,8 @@ from rlflow.synthesis.taso.recall import (
 
 
 @pytest.fixture(scope="module")
-def shipped() -> Library:
-    return rule_library.load()
-
-
-@pytest.fixture(scope="module")
-def known(shipped: Library) -> KnownRules:
-    found = KnownRules()
-    for rule in shipped.rules:
-        found.add(rule)
-    return found
+def known(library: Library) -> KnownRules:
+    return knowing(*library.rules)
 
 
 TRUE = [

@@ -1,8 +1,8 @@
 """Another rule set's equations: the true ones hold, the false ones are refuted, and derivations are no guesses."""
 
 import pytest
+from support.known_rules import knowing
 
-from rlflow.rules import library as rule_library
 from rlflow.rules.declared import convolution, padding
 from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.library import Library
@@ -21,16 +21,8 @@ CONFIG = RecallConfig(shapes=12, attempts=4000)
 
 
 @pytest.fixture(scope="module")
-def shipped() -> Library:
-    return rule_library.load()
-
-
-@pytest.fixture(scope="module")
-def known(shipped: Library) -> KnownRules:
-    found = KnownRules()
-    for rule in shipped.rules:
-        found.add(rule)
-    return found
+def known(library: Library) -> KnownRules:
+    return knowing(*library.rules)
 
 
 OF_JOINTS = [
@@ -89,9 +81,9 @@ def test_one_rule_several_or_none(text, outcome, known: KnownRules):
 
 
 @pytest.fixture(scope="module")
-def known_without_joints(shipped: Library) -> KnownRules:
+def known_without_joints(library: Library) -> KnownRules:
     rules = KnownRules()
-    for rule in shipped.rules:
+    for rule in library.rules:
         if "Concat" not in rule.equation():
             rules.add(rule)
     return rules
@@ -110,12 +102,12 @@ def test_constants_and_parts_are_derived(text, known: KnownRules):
 
 
 @pytest.fixture(scope="module")
-def known_with_padding(shipped: Library) -> KnownRules:
+def known_with_padding(library: Library) -> KnownRules:
     """With the declared rules of padding and of factors, whether they are shipped yet or not."""
     rules = KnownRules()
     declared = [rule for rule in rules_of(convolution) if rule.name.startswith("scale-out-of")]
     quickly = VerificationConfig(shapes=8, float_cases=1)
-    for rule in (*shipped.rules, *(certified(rule, quickly) for rule in (*rules_of(padding), *declared))):
+    for rule in (*library.rules, *(certified(rule, quickly) for rule in (*rules_of(padding), *declared))):
         rules.add(rule)
     return rules
 
@@ -152,10 +144,10 @@ def test_what_only_numbers_show_is_neither_derived_nor_refuted(text, known: Know
     assert "no float shows it to be false" in found.counter_example
 
 
-def test_no_false_control_is_accepted_and_the_totals_add_up(shipped: Library):
-    assert false_controls_accepted(shipped, CONFIG) == 0
+def test_no_false_control_is_accepted_and_the_totals_add_up(library: Library):
+    assert false_controls_accepted(library, CONFIG) == 0
     rules = [parse_line(text, number) for number, text in enumerate(["relu(a) == a", "matmul(a,Imatmul) == a"])]
-    found = recall(rules, shipped, CONFIG)
+    found = recall(rules, library, CONFIG)
     assert [f.outcome for f in found] == ["refuted", "derived"]
     assert totals(found) == {"instance": 0, "derived": 1, "conditional": 0, "refuted": 1, "not_found": 0}
-    assert [f.to_json() for f in recall(rules, shipped, CONFIG)] == [f.to_json() for f in found]
+    assert [f.to_json() for f in recall(rules, library, CONFIG)] == [f.to_json() for f in found]
