@@ -9,7 +9,7 @@ from support.subnormal_models import convolutions
 
 from rlflow import schemas
 from rlflow.equivalence.compare import compare
-from rlflow.schemas.reports import DoctorReport
+from rlflow.schemas.doctor import DoctorReport
 from rlflow.subnormal.flush import decayed
 
 WEIGHTS = ("--only", "subnormal weights")

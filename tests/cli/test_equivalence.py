@@ -10,7 +10,7 @@ from support.small_models import FLOAT, build_model, scaled
 
 import rlflow as library
 from rlflow import schemas, zoo
-from rlflow.schemas.reports import EquivalenceReport
+from rlflow.schemas.equivalence import EquivalenceReport
 
 
 def report_of(rlflow, *arguments):

@@ -14,7 +14,7 @@ from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise import optimise
 from rlflow.rules import library
-from rlflow.schemas.reports import OptimiseReport
+from rlflow.schemas.optimise import OptimiseReport
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 

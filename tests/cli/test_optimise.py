@@ -17,7 +17,7 @@ from rlflow.equivalence.compare import compare
 from rlflow.runtime.hardware import usable_cores
 from rlflow.runtime.session import open_session, run
 from rlflow.runtime.session_options import SessionOptions
-from rlflow.schemas.reports import DispatchReport, OptimiseReport
+from rlflow.schemas.optimise import DispatchReport, OptimiseReport
 
 
 def interface(path):

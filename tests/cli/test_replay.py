@@ -10,7 +10,7 @@ from support.recording import MODELS
 
 from rlflow import schemas
 from rlflow.equivalence.compare import compare
-from rlflow.schemas.reports import ReplayReport
+from rlflow.schemas.replay import ReplayReport
 
 
 def test_a_recorded_trajectory_replays_to_the_same_model(rlflow, tmp_path):

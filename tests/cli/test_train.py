@@ -7,6 +7,7 @@ import onnx
 import pytest
 import torch
 from onnx import TensorProto, helper
+from support.contents import contents
 from support.onnx_models import save
 
 from rlflow.agents.match_level import taught_guide
@@ -57,8 +58,8 @@ def test_the_same_models_give_the_same_policy_which_can_go_on(rlflow, models: li
         assert code == 0, err
     assert "merge: greedy search saves" in out
     assert f"--policy {further}" in out
-    files = {file.name: file.read_bytes() for file in first.iterdir()}
-    assert files == {file.name: file.read_bytes() for file in again.iterdir()}
+    files = contents(first)
+    assert files == contents(again)
     assert Guide.load(further).trained_on["tuned_on"] == ["merge", "merge"]
 
 

@@ -8,7 +8,8 @@ from experiment.documents.evaluate import Result
 
 from rlflow.cost.effort import Effort
 from rlflow.schemas.forms import Form
-from rlflow.schemas.reports import OptimiseReport, Subgraph
+from rlflow.schemas.optimise import OptimiseReport
+from rlflow.schemas.optimise_parts import Subgraph
 
 
 def test_efforts_add_up_figure_by_figure():

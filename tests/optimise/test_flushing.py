@@ -22,7 +22,7 @@ from rlflow import schemas
 from rlflow.equivalence.compare import compare
 from rlflow.optimise.flushing import NEEDED, NO_SUMS, NO_TIME, UNJUDGEABLE
 from rlflow.rules.library import Library
-from rlflow.schemas.reports import OptimiseReport
+from rlflow.schemas.optimise import OptimiseReport
 from rlflow.subnormal.flush import decayed
 
 NO_RULES = Library(())

@@ -23,7 +23,7 @@ from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.gate import GateConfig, judgeable
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pre_passes import HAS_DEFAULTS, NO_TIME, NOT_CHEAPER, TOO_LARGE, FirstMove, GraphOf, Moved
-from rlflow.optimise.report import PassesReport
+from rlflow.optimise.reported.passes import PassesReport
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.no_op import Nothing

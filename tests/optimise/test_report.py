@@ -8,9 +8,11 @@ from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import RLFlowError
 from rlflow.method import Effort
 from rlflow.optimise.refusal import Refusal
-from rlflow.optimise.report import LatencyChange, OptimisationReport, Step, SubgraphReport
+from rlflow.optimise.report import OptimisationReport
+from rlflow.optimise.reported.latency import LatencyChange
+from rlflow.optimise.reported.steps import Step, SubgraphReport
 from rlflow.runtime.timing.verdict import Verdict
-from rlflow.schemas.reports import OptimiseReport
+from rlflow.schemas.optimise import OptimiseReport
 
 EQUIVALENCE = EquivalenceReport(
     equivalent=True,

@@ -16,7 +16,7 @@ from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.api import _in_fastest
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.gate import GateConfig, judged
-from rlflow.optimise.report import InSetting
+from rlflow.optimise.reported.settings import InSetting
 from rlflow.optimise.runtimes import NO_TIME, Beside, fastest
 from rlflow.optimise.timing import CANDIDATE, ORIGINAL, latency_change
 from rlflow.runtime.timing.belief import Belief

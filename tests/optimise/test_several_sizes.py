@@ -25,7 +25,7 @@ from rlflow.optimise.api import (
 )
 from rlflow.optimise.clock import NO_DEADLINE
 from rlflow.optimise.gate import GateConfig, judged
-from rlflow.optimise.report import AtSize
+from rlflow.optimise.reported.sizes import AtSize
 from rlflow.optimise.timing import CANDIDATE, ORIGINAL, latency_change
 from rlflow.rules import user_rules
 from rlflow.rules.library import Library

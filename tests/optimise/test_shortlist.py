@@ -15,7 +15,7 @@ from rlflow.ir.graph import Graph
 from rlflow.method import Budget, OnProgress, OptimisationResult
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
-from rlflow.optimise.report import Measured
+from rlflow.optimise.reported.race import Measured
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.rules import library
 from rlflow.rules.library import Library

@@ -25,7 +25,7 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.opsets import is_supported
 from rlflow.runtime.session import open_session, run
-from rlflow.schemas.reports import OptimiseReport
+from rlflow.schemas.optimise import OptimiseReport
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory import record
 

@@ -8,7 +8,7 @@ from onnx import ModelProto
 
 from rlflow import zoo
 from rlflow.optimise.gate import GateConfig
-from rlflow.optimise.report import LatencyChange
+from rlflow.optimise.reported.latency import LatencyChange
 from rlflow.optimise.timing import is_better, is_faster, is_slower, latency_change, raced, timed
 from rlflow.runtime.isolation import Limits
 from rlflow.runtime.session import Setting

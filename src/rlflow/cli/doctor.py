@@ -17,7 +17,6 @@ from rlflow.doctor.examination import DEFAULT_BUDGET_S, Examined, examine
 from rlflow.doctor.finders import FINDERS
 from rlflow.doctor.finding import Finding
 from rlflow.onnx_io.saving import check_writable
-from rlflow.optimise.report import change_words, latency_json
 
 _TO_DO = 1
 
@@ -81,7 +80,7 @@ def _document(examined: Examined, output: Path | None, budget_s: float) -> dict[
             "finder": name,
             "found": finding.found,
             "advice": finding.advice,
-            "latency": None if finding.effect is None else latency_json(finding.effect),
+            "latency": None if finding.effect is None else finding.effect.to_json(),
             "bytes_saved": finding.bytes_saved,
             "is_mended": _is_mended(finding, output),
         }
@@ -106,7 +105,7 @@ def _lines(examined: Examined, output: Path | None) -> Iterator[str]:
     what = {0: "nothing to do", 1: "one thing to do"}.get(asking, f"{asking} things to do")
     yield f"{examined.source.name} on {examined.hardware.partition(' / ')[0]}: {what}."
     for name, finding in examined.findings:
-        effect = "" if finding.effect is None else f" Measured here: {change_words(finding.effect)}."
+        effect = "" if finding.effect is None else f" Measured here: {finding.effect.summary}."
         advice = finding.advice and f" {finding.advice}"
         yield f"{name.capitalize()}: {finding.found}.{effect}{advice}"
     for name, reason in examined.not_looked_for.items():

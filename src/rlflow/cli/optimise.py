@@ -30,7 +30,7 @@ from rlflow.optimise.report import OptimisationReport
 from rlflow.optimise.report_page import optimisation_content
 from rlflow.runtime.runtimes import ONNX_RUNTIME
 from rlflow.runtime.sizes import each_size
-from rlflow.schemas.reports import DispatchReport
+from rlflow.schemas.optimise import DispatchReport
 from rlflow.show.page import write as write_page
 
 NOT_ASKED = frozenset({"output", "budget", "page", "anew", "as_json", "dispatch"})

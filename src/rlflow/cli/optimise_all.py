@@ -19,7 +19,7 @@ from rlflow.onnx_io.saving import check_writable
 from rlflow.optimise import DEFAULT_BUDGET_S, DEFAULT_METHOD
 from rlflow.optimise.asked import Asked
 from rlflow.optimise.in_place import improvement
-from rlflow.optimise.report import OptimisationReport, change_words
+from rlflow.optimise.report import OptimisationReport
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.runtimes import ONNX_RUNTIME
 
@@ -122,7 +122,7 @@ def _optimised(model: Path, asked: Asked, budget_s: float, *, writes: bool) -> _
 
 def _line(row: _Row) -> str:
     changes = row.replacement.latency.values() if row.replacement else ()
-    return "; ".join([row.verdict, *map(change_words, changes)])
+    return "; ".join([row.verdict, *(change.summary for change in changes)])
 
 
 def _title(rows: Sequence[_Row], check: bool) -> str:

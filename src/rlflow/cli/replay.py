@@ -23,7 +23,7 @@ from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.runtime.inputs import dimensions_of
-from rlflow.schemas.reports import ReplayReport, ReplayStep
+from rlflow.schemas.replay import ReplayReport, ReplayStep
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay as replay_trajectory

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from onnx import ModelProto
 
-from rlflow.optimise.report import LatencyChange
+from rlflow.optimise.reported.latency import LatencyChange
 
 
 @dataclass(frozen=True)

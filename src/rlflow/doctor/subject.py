@@ -14,7 +14,7 @@ from rlflow.errors import RLFlowError
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.clock import Deadline
 from rlflow.optimise.gate import GateConfig, Judgement, Pace, check_made, judgeable
-from rlflow.optimise.report import LatencyChange
+from rlflow.optimise.reported.latency import LatencyChange
 from rlflow.optimise.timing import timed, timed_as_opened
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.onnx_runtime import open_with

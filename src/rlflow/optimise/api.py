@@ -32,7 +32,11 @@ from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
 from rlflow.optimise.pre_passes import FirstMove
-from rlflow.optimise.report import AtSize, InSetting, LatencyChange, OptimisationReport, OptionsReport
+from rlflow.optimise.report import OptimisationReport
+from rlflow.optimise.reported.latency import LatencyChange
+from rlflow.optimise.reported.options import OptionsReport
+from rlflow.optimise.reported.settings import InSetting
+from rlflow.optimise.reported.sizes import AtSize
 from rlflow.optimise.runtimes import Beside, fastest
 from rlflow.optimise.session_options import FindOptions, tuned
 from rlflow.optimise.shortlist import Shortlist

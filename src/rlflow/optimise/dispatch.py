@@ -16,8 +16,8 @@ from pathlib import Path
 from rlflow import schemas
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
-from rlflow.optimise.report import OptimisationReport, latency_json
-from rlflow.schemas.reports import DispatchTable
+from rlflow.optimise.report import OptimisationReport
+from rlflow.schemas.optimise import DispatchTable
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -44,7 +44,7 @@ def write_table(output: Path, reports: Sequence[OptimisationReport]) -> Path:
     for report in reports:
         if report.output is None or not report.shapes:
             raise InputError("a dispatch table is of models that were optimised for shapes, and saved")
-        changes = [latency_json(change) for change in report.latency.values()]
+        changes = [change.to_json() for change in report.latency.values()]
         rows.append(
             {
                 "shapes": {name: list(shape) for name, shape in report.shapes.items()},

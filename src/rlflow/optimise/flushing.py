@@ -22,7 +22,7 @@ from rlflow.optimise.clock import Deadline
 from rlflow.optimise.gate import GateConfig, Judgement, Pace, judgeable
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.refusal import Refused
-from rlflow.optimise.report import SubnormalReport
+from rlflow.optimise.reported.subnormals import SubnormalReport
 from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.timing.belief import NOTHING_PREDICTED
 from rlflow.subnormal.flush import Decayed, Found, decayed, multiplied

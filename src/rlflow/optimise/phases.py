@@ -42,7 +42,9 @@ from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.pre_passes import FirstMove, GraphOf, Moved, none_taken
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
-from rlflow.optimise.report import LatencyChange, Measured, PassesReport
+from rlflow.optimise.reported.latency import LatencyChange
+from rlflow.optimise.reported.passes import PassesReport
+from rlflow.optimise.reported.race import Measured
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.timing.belief import Prior

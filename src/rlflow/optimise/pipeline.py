@@ -44,7 +44,11 @@ from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import Judgement
 from rlflow.optimise.phases import Phases, sizes_of
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
-from rlflow.optimise.report import AtSize, LatencyChange, Measured, PassesReport, Racer, Step, SubgraphReport
+from rlflow.optimise.reported.latency import LatencyChange
+from rlflow.optimise.reported.passes import PassesReport
+from rlflow.optimise.reported.race import Measured, Racer
+from rlflow.optimise.reported.sizes import AtSize
+from rlflow.optimise.reported.steps import Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
 from rlflow.optimise.timing import is_slower
 from rlflow.rules.library import Library

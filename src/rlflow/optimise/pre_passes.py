@@ -29,7 +29,7 @@ from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, outs
 from rlflow.optimise import PASS_BACKENDS
 from rlflow.optimise.clock import Deadline
 from rlflow.optimise.refusal import Refusal
-from rlflow.optimise.report import PassesReport
+from rlflow.optimise.reported.passes import PassesReport
 from rlflow.passes import search
 from rlflow.passes.backend import Catalogue, Facts
 from rlflow.passes.search import Found

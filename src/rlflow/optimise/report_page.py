@@ -13,7 +13,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from rlflow.onnx_io.bodies import bodies
-from rlflow.optimise.report import LatencyChange, OptimisationReport, SubgraphReport, change_words
+from rlflow.optimise.report import OptimisationReport
+from rlflow.optimise.reported.latency import LatencyChange
+from rlflow.optimise.reported.steps import SubgraphReport
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.runtimes import said
 from rlflow.show.changes_page import MAIN, page_graphs, saved_by_place
@@ -147,7 +149,7 @@ def _checks(report: OptimisationReport) -> Iterator[list[str]]:
     if equivalence.float64 is not None:
         yield ["In float64", str(equivalence.float64)]
     for where, change in _latencies(report):
-        yield [f"Latency {where}", change_words(change)]
+        yield [f"Latency {where}", change.summary]
     for at_size in report.sizes:
         yield [f"Equal at {at_size.size}?", at_size.equivalence.summary]
     for row in report.settings:

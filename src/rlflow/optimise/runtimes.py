@@ -26,7 +26,8 @@ from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import RLFlowError
 from rlflow.optimise.clock import Deadline
 from rlflow.optimise.gate import GateConfig, limits_until
-from rlflow.optimise.report import InSetting, LatencyChange
+from rlflow.optimise.reported.latency import LatencyChange
+from rlflow.optimise.reported.settings import InSetting
 from rlflow.optimise.timing import CANDIDATE, ORIGINAL, latency_change
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.isolation import call_isolated

@@ -26,7 +26,7 @@ from rlflow.optimise.clock import Deadline
 from rlflow.optimise.gate import GateConfig, Judgement, limits_until
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.refusal import Refused, of_candidate
-from rlflow.optimise.report import OptionsReport
+from rlflow.optimise.reported.options import OptionsReport
 from rlflow.optimise.runtimes import NO_TIME
 from rlflow.optimise.timing import is_better
 from rlflow.runtime.inputs import draw_inputs

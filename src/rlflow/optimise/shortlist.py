@@ -21,7 +21,7 @@ from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.method import OnProgress, OptimisationResult
 from rlflow.optimise.clock import Deadline
-from rlflow.optimise.report import Measured
+from rlflow.optimise.reported.race import Measured
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import of_its_rules, replay
 

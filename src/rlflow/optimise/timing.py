@@ -25,7 +25,7 @@ from onnx import ModelProto
 
 from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
-from rlflow.optimise.report import LatencyChange
+from rlflow.optimise.reported.latency import LatencyChange
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.runtime.timing.belief import Belief
 from rlflow.runtime.timing.latency import Opener, Round, alternating, countdown, latency_rounds, times_of

@@ -24,7 +24,7 @@ from rlflow import schemas
 from rlflow.errors import InputError, ModelFormatError, RLFlowError
 from rlflow.runtime.session_options import session_options
 from rlflow.runtime.sizes import shapes_text
-from rlflow.schemas.reports import DispatchTable
+from rlflow.schemas.optimise import DispatchTable
 
 
 @dataclass(frozen=True)

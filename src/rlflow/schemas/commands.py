@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rlflow.schemas import leaderboard, reports, rules
+from rlflow.schemas import doctor, equivalence, leaderboard, optimise, replay, rules
 
 OF_COMMANDS: Mapping[str, Any] = {
-    "optimise": reports.OptimiseReport,
-    "optimise --dispatch": reports.DispatchReport,
-    "doctor": reports.DoctorReport,
-    "equivalence": reports.EquivalenceReport,
-    "replay": reports.ReplayReport,
+    "optimise": optimise.OptimiseReport,
+    "optimise --dispatch": optimise.DispatchReport,
+    "doctor": doctor.DoctorReport,
+    "equivalence": equivalence.EquivalenceReport,
+    "replay": replay.ReplayReport,
     "rules list": rules.RulesList,
     "rules show": rules.RuleRecord,
     "rules why": rules.RulesWhy,

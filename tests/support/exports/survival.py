@@ -24,7 +24,7 @@ from rlflow.optimise import optimise
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.inputs import required_inputs, symbolic_dimensions
 from rlflow.runtime.session import open_session, run
-from rlflow.schemas.reports import OptimiseReport
+from rlflow.schemas.optimise import OptimiseReport
 from support.conformance.backend import Walk
 from support.drawn_inputs import drawn_inputs
 from support.exports.exporting import Export

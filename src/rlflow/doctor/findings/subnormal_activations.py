@@ -20,7 +20,7 @@ from rlflow.doctor.subject import NotLookedFor, Subject
 from rlflow.equivalence.drawing import Inputs
 from rlflow.errors import RLFlowError
 from rlflow.optimise.gate import limits_until
-from rlflow.optimise.report import LatencyChange
+from rlflow.optimise.reported.latency import LatencyChange
 from rlflow.optimise.timing import latency_change
 from rlflow.runtime.isolation import ProcessTimeout, call_isolated
 from rlflow.runtime.session import open_session, run, structure_of

@@ -10,7 +10,7 @@ from rlflow.doctor.subject import NotLookedFor, Subject
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.flushing import NEEDED, NO_SUMS, proven
-from rlflow.optimise.report import LatencyChange
+from rlflow.optimise.reported.latency import LatencyChange
 from rlflow.subnormal.flush import Decayed, decayed, multiplied
 from rlflow.subnormal.trial import error_of
 
