@@ -159,18 +159,6 @@ def test_the_updated_partition_is_the_partition_where_columns_are_scaled(shipped
         assert known.region_of == partition(g).region_of
 
 
-def test_a_transposed_convolution_takes_up_the_normalisation_behind_it():
-    statistics = {n: np.abs(weight(6, seed=i)) + 1 for i, n in enumerate("stmv")}
-    g = graph(
-        [("ConvTranspose", "x f", "a", {"strides": [2, 2]}), ("BatchNormalization", "a s t m v", "y")],
-        {"x": (1, 4, 5, 5)},
-        {"y": (1, 6, 11, 11)},
-        {"f": weight(4, 6, 3, 3), **statistics},
-    )
-    assert operators(fused_model(to_onnx(g))) == {"ConvTranspose": 1}
-    assert regions_in_words(g) == {("ConvTranspose", "BatchNormalization"): 1}
-
-
 @pytest.mark.parametrize("window", ["Conv", "MaxPool", "AveragePool"])
 def test_padding_is_priced_with_the_window_that_takes_it_in(window):
     operands = "a f" if window == "Conv" else "a"

@@ -81,7 +81,7 @@ CARRIED: dict[str, Traits] = {
     **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LpNormalization"), _ACCUMULATING),
     "MeanVarianceNormalization": _ACCUMULATING,
     "ReduceProd": Traits(accumulates=True, size_arithmetic=SizeArithmetic.WHOLE),
-    "ConvTranspose": Traits(accumulates=True, fusion=Fusion.PRODUCT | Fusion.NORMALISED),
+    "ConvTranspose": Traits(accumulates=True, fusion=Fusion.PRODUCT),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _RECURRENT),
     # Elementwise functions.
     "LeakyRelu": replace(_POINTWISE, uses=(bends_at(0.0),)),
