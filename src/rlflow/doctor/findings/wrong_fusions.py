@@ -55,7 +55,7 @@ _UNOPTIMISED = SessionOptions(graph_optimization_level="ORT_DISABLE_ALL")
 
 
 def _as_written(subject: Subject) -> Reference:
-    """What the model computes as written. `NotLookedFor` if it does not run so either."""
+    """Run the model as written. `NotLookedFor` if it does not run so either."""
     config, limits = subject.config, limits_until(subject.config, subject.deadline)
     asked = partial(reference_of, draws=config.draws, seed=config.seed, dimensions=config.dimensions)
     try:
