@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from onnx import ModelProto
-from support.cost_graphs import SMALL_BERT, gelu_between_products, graph, small_graph, weight
+from support.cost_graphs import SMALL_BERT, gelu_between_products, graph, layer_scaled, small_graph, weight
 from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
@@ -17,7 +17,7 @@ from rlflow.ir.node import Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.rules.declared import convolution, joins
+from rlflow.rules.declared import constants, convolution, joins
 from rlflow.rules.declared.catalogue import FILES, rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import fused_model
@@ -133,6 +133,30 @@ def test_regions_fuse_to_what_the_model_fuses_to_while_convolutions_are_rewritte
             assert fused_by_regions(g, known) == whole
             seen.add(frozenset(whole.items()))
     assert len(seen) > 5
+
+
+def test_a_layer_scale_is_cut_from_the_product_before_it():
+    """Its kernel is one by itself. Without it, product, bias and residual are one region, as in any other model."""
+    g = layer_scaled(2)
+    assert fused_by_regions(g, {}) == operators(fused_model(to_onnx(g)))
+    rewriter = Rewriter([r for r in rules_of(constants) if r.name == "scale-columns-into-linear"])
+    (first, _), *_ = rewriter.matches(g)
+    before, after = regions_in_words(g), regions_in_words(rewriter.apply(g, first))
+    assert before - after == {("MatMul", "Add"): 1, ("Mul", "Add"): 1}
+    assert after - before == {("MatMul", "Add", "Add"): 1}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_updated_partition_is_the_partition_where_columns_are_scaled(shipped, seed):
+    """Not vacuous: constants move through products, so that some factors vary along the last axis and some do not."""
+    rewriter, rng, g = Rewriter(shipped.rules), random.Random(seed), layer_scaled(3)
+    known = partition(g)
+    for _ in range(25):
+        matches = [found for found in rewriter.matches(g) if found]
+        g = rewriter.apply(g, rng.choice(rng.choice(matches)))
+        assert g.edit is not None
+        known = updated(known, g, g.edit.change)
+        assert known.region_of == partition(g).region_of
 
 
 @pytest.mark.parametrize("window", ["Conv", "MaxPool", "AveragePool"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cost_graphs import layer_scaled
 from support.drawn_cnns import networks
 from support.prices import drawn_prices
 from support.strategies import graphs
@@ -78,6 +79,14 @@ def test_remembered_prices_are_those_of_the_graphs(name, kind):
     walk = walked(name, kind, walks=2, steps=5)
     assert not walk.mispriced
     assert 0 < walk.carried_out < 0.7 * walk.prices
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_remembered_prices_are_those_of_graphs_whose_columns_are_scaled(kind):
+    """A constant that varies along the last axis is cut off from the product before it, another one is not."""
+    walk = Walk(MODELS[kind](), MODELS[kind]()).gone(layer_scaled(3), 6, random.Random(0))
+    assert not walk.mispriced
+    assert 0 < walk.carried_out < walk.prices
 
 
 class LookingRewriter(Rewriter):

@@ -14,16 +14,6 @@ from rlflow.rules.library import load
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site; `strict` in mkdocs.yml makes an error of each link that leads nowhere."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
 def test_the_references_are_whole(site: Path) -> None:
     """Every public name, every command and every rule has its entry."""
     python = (site / "reference/python.html").read_text()

@@ -62,6 +62,28 @@ def gelu_between_products() -> Graph:
     return graph(nodes, {"x": (3, 4)}, {"y": (3, 4)}, weights)
 
 
+def layer_scaled(layers: int) -> Graph:
+    """x <- x + scale * MLP(x), as ConvNeXt and DINOv2 have it: a factor for each column."""
+    weights = {name: weight(*shape, seed=seed) for seed, (name, shape) in enumerate(_LAYER.items())}
+    nodes: list[tuple] = []
+    stream = "x"
+    for layer in range(layers):
+        a, b, r, c, d, s, y = (f"{letter}{layer}" for letter in "abrcdsy")
+        nodes += [
+            ("MatMul", f"{stream} w", a),
+            ("Add", f"{a} b", b),
+            ("Relu", b, r),
+            ("MatMul", f"{r} v", c),
+            ("Add", f"{c} d", d),
+            ("Mul", f"{d} scale", s),
+            ("Add", f"{stream} {s}", y),
+        ]
+        stream = y
+    return graph(nodes, {"x": (1, 4, 8)}, {stream: (1, 4, 8)}, weights)
+
+
+_LAYER: dict[str, Shape] = {"w": (8, 16), "b": (16,), "v": (16, 8), "d": (8,), "scale": (8,)}
+
 F32 = 4
 M, K, N = 3, 5, 7
 

@@ -36,12 +36,12 @@ Where = tuple[str, str, float]
 
 @dataclass(frozen=True)
 class Gathered:
-    """Everything measured: the features of regions by signature, and the graphs that they occur in.
+    """Everything measured: the features of each processor's regions by signature, and the graphs that they occur in.
 
     `stand_ins` names, for each processor, the one by whose prices it is judged where it is left out itself.
     """
 
-    regions: Mapping[str, Features]
+    regions: Mapping[str, Mapping[str, Features]]
     graphs: Sequence[GraphRecord]
     stand_ins: Mapping[str, str] = field(default_factory=dict)
 
@@ -53,7 +53,7 @@ def left_out(
     the processor is left out.
     """
     return {
-        "regions": len(gathered.regions),
+        "regions": len(set().union(*gathered.regions.values())),
         "graphs": len(gathered.graphs),
         "models": _families_left_out(replace(gathered, stand_ins={}), learned, on_progress),
         "stand_ins": dict(gathered.stand_ins),
@@ -104,7 +104,7 @@ def judged(held: Gathered, model: PriceModel, known: Sequence[Example]) -> dict[
     for processor in sorted({graph.processor for graph in held.graphs}):
         priced_as = held.stand_ins.get(processor, processor)
         graphs = [replace(graph, processor=priced_as) for graph in held.graphs if graph.processor == processor]
-        examples = list(examples_of(held.regions, graphs))
+        examples = list(examples_of({priced_as: held.regions[processor]}, graphs))
         for name, prices in _predictions(model, known, examples).items():
             found[name, processor] = errors(graphs, _price(prices), _view_price(model.description))
     return found

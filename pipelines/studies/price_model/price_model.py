@@ -23,11 +23,11 @@ from tracking.run import numbers
 from rlflow.cli.progress import progress_bar
 from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.predicted.cost import nearest
-from rlflow.cost.predicted.features import FeatureReader
+from rlflow.cost.predicted.features import FeatureReader, Features
 from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import TREES, Steps, save
 from rlflow.cost.predicted.training import Example, Forest, Learned, LearningConfig, Machine, Table, examples_of, learn
-from rlflow.cost.region_record import GraphRecord, read_graphs, read_records
+from rlflow.cost.region_record import GraphRecord, RegionRecord, read_graphs, read_records
 from rlflow.onnx_io.tree_ensemble import Tree
 from rlflow.runtime.hardware import processor_of
 from studies.price_model.documents import PriceModel
@@ -44,14 +44,13 @@ log = logging.getLogger(__name__)
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     with study_run("price_model", settings) as run:
-        reader = FeatureReader()
-        records = read_records(Path(settings["regions"]))
+        records = tuple(read_records(Path(settings["regions"])))
         gathered = Gathered(
-            {record.signature: reader.features(record.graph, record.graph.order) for record in records},
+            features_of(records, settings["processors"]),
             tuple(read_graphs(Path(settings["graphs"]))),
             stand_ins(settings["processors"]),
         )
-        log.info("%d measured regions, %d graphs", len(gathered.regions), len(gathered.graphs))
+        log.info("%d measured regions, %d graphs", len(records), len(gathered.graphs))
         known = machines(settings["processors"], settings["views_mb"], gathered.graphs)
         learned = partial(
             learn,
@@ -79,6 +78,15 @@ def _of_those_measured(
     """Learn without the machines of which there are no examples, as they are left out."""
     measured = {example.processor for example in examples}
     return learned(examples, {name: machine for name, machine in known.items() if name in measured})
+
+
+def features_of(records: Sequence[RegionRecord], processors: Mapping[str, Any]) -> dict[str, Mapping[str, Features]]:
+    """Return the features of all regions by signature, for each processor as its layout blocks channels."""
+    of_block: dict[int, Mapping[str, Features]] = {}
+    for block in {of["reorders"]["block"] for of in processors.values()}:
+        reader = FeatureReader(block=block)
+        of_block[block] = {r.signature: reader.features(r.graph, r.graph.order) for r in records}
+    return {name: of_block[of["reorders"]["block"]] for name, of in processors.items()}
 
 
 def stand_ins(processors: Mapping[str, Any]) -> dict[str, str]:

@@ -19,6 +19,7 @@ FINDERS: Registry[Finder] = Registry(
     group="rlflow.finders",
     built_in={
         "not a number": "rlflow.doctor.findings.not_numbers:not_numbers",
+        "wrong fusions": "rlflow.doctor.findings.wrong_fusions:wrong_fusions",
         "subnormal weights": "rlflow.doctor.findings.subnormal_weights:subnormal_weights",
         "subnormal activations": "rlflow.doctor.findings.subnormal_activations:subnormal_activations",
         "weights stored twice": "rlflow.doctor.findings.stored_twice:stored_twice",

@@ -63,14 +63,15 @@ class Subject:
         """Return the subject with a model that was made of its own and computes the same, perhaps in another time.
 
         Raises `Refused` if it computes something else, or there is no time to find that out. Where nothing can be
-        compared with the model, it is taken as it is.
+        compared with the model, it is taken as it is, and judged by itself.
         """
         file = write_mapped(model, self.file.with_name(f"{self.file.stem}_.onnx"), like=self.file)
-        judgement = self.judgement
-        if judgement.reference is not None:
-            check_made(self.file, file, self.config, self.deadline.left_s, judgement.reference, None)
-            again = judgeable(file, self.config, self.deadline.part(_JUDGING))
-            judgement = judgement if again.unjudgeable else replace(judgement, paces=again.paces)
+        judgement, reference = self.judgement, self.judgement.reference
+        if reference is not None:
+            check_made(self.file, file, self.config, self.deadline.left_s, reference, None)
+        again = judgeable(file, self.config, self.deadline.part(_JUDGING))
+        if not again.unjudgeable:
+            judgement = again if reference is None else replace(judgement, paces=again.paces)
         return replace(self, model=model, file=file, judgement=judgement)
 
     def opener(self, options: SessionOptions | None = None, *, threads: int = 1) -> Opener:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from onnx import ModelProto
 
@@ -18,6 +19,7 @@ from rlflow.equivalence.difference import differences
 from rlflow.equivalence.drawing import Inputs, Outputs
 from rlflow.equivalence.reference import outputs_of
 from rlflow.errors import RLFlowError
+from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
 from rlflow.runtime.onnx_runtime import OpenSession
 from rlflow.runtime.session import open_session
 from rlflow.runtime.transformers import OPTIMISERS
@@ -39,6 +41,14 @@ def is_right_without(
         return False
     pairs = zip(expected, actual, strict=True)
     return not any(found.problem for pair in pairs for found in differences(*pair, tolerance))
+
+
+def lives_and_is_right_without(limits: Limits, *question: Any) -> bool:
+    """Ask `is_right_without` in another process; one that dies is not right."""
+    try:
+        return call_isolated(limits, is_right_without, *question)
+    except ProcessDeath:
+        return False
 
 
 def to_blame(

@@ -18,7 +18,7 @@ from onnx import ModelProto
 
 from rlflow.equivalence.compare import compare
 from rlflow.equivalence.drawing import Inputs, Reference
-from rlflow.equivalence.fusions import is_right_without, to_blame
+from rlflow.equivalence.fusions import is_right_without, lives_and_is_right_without, to_blame
 from rlflow.equivalence.reference import reference_of
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import RLFlowError
@@ -169,19 +169,12 @@ def _fusions(model: ModelProto | Path, tried: Tried, expected: Reference) -> tup
     if tried.limits is None and report.worst_setting != "deployed":
         return ()
     end_s, limits = time.perf_counter() + _MINIMISING_S, tried.limits
-    asked = is_right_without if limits is None else partial(_lives_and_is_right_without, limits)
+    asked = is_right_without if limits is None else partial(lives_and_is_right_without, limits)
 
     def asked_in_time(*question: Any) -> bool:
         return time.perf_counter() < end_s and asked(*question)
 
     return to_blame(model, expected.inputs, expected.outputs, report.tolerance, asked_in_time)
-
-
-def _lives_and_is_right_without(limits: Limits, *question: Any) -> bool:
-    try:
-        return call_isolated(limits, is_right_without, *question)
-    except ProcessDeath:
-        return False
 
 
 def _through(fusions: Sequence[str]) -> str:

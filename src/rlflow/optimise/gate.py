@@ -36,7 +36,7 @@ from rlflow.optimise.diagnose import Derivation, Tried, explain, explain_made
 from rlflow.optimise.refusal import Refusal, Refused
 from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
-from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, open_model
+from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, OpenModel, open_model, said
 from rlflow.runtime.session import SETTINGS, structure_of
 from rlflow.runtime.sizes import Size
 from rlflow.runtime.timing.belief import Belief
@@ -306,12 +306,21 @@ def _run_in_all(
     for setting in others:
         del session  # its memory, before the model is opened again
         started = time.perf_counter()
-        session = open_model(original, setting, config.threads)
+        session = _opened(original, setting, config.threads)
         opened = time.perf_counter()
         session.run(inputs)
         paces[setting] = Pace(opened - started, time.perf_counter() - opened)
         reference = run_again(session, setting, reference)
     return with_own_error(report, reference), replace(reference, accepted=config.accepted), paces
+
+
+def _opened(original: ModelProto | Path, setting: str, threads: int) -> OpenModel:
+    """Open a model that runs as written in another setting. Where it does not, there is a way to find out why."""
+    try:
+        return open_model(original, setting, threads)
+    except RLFlowError as error:
+        hint = "; `rlflow doctor` looks for the optimiser to blame" if setting == "deployed" else ""
+        raise RLFlowError(f"{said(YARDSTICK)} it runs, but {said(setting)}, {error}{hint}") from error
 
 
 def _compared(

@@ -17,6 +17,7 @@ from rlflow.cost.regions import partition
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import machine_name, processor_traits
 from rlflow.runtime.session import SETTINGS
 
@@ -101,7 +102,25 @@ def test_the_processor_here_is_the_one_most_like_this_machine(model) -> None:
     here = replace(PROCESSOR, traits=processor_traits(1))
     other = replace(PROCESSOR, traits={**here.traits, "l2_mb": 512.0, "cache_mb": 1e5, "avx512": 0.5, "amx": 0.5})
     both = PriceModel(replace(model.description, processors={"other": other, "drawn": here}), model._trees)
-    assert PredictedCost(both, PredictedConfig(processor=HERE)).processor is here
+    assert PredictedCost(both, PredictedConfig(processor=HERE)).processor.traits == here.traits
+
+
+def test_a_processor_that_stands_in_blocks_as_many_channels_as_the_one_here(model) -> None:
+    """A processor of other blocks makes other convolutions fast, as a grouped one of half as many channels a group."""
+    other = replace(PROCESSOR, reorders=replace(PROCESSOR.reorders, block=2 * block_channels()))
+    cost = PredictedCost(
+        PriceModel(replace(model.description, processors={"drawn": other}), model._trees), PredictedConfig(HERE)
+    )
+    channels = block_channels()
+    g = graph(
+        [("Conv", "x w", "y", {"group": 2})],
+        {"x": (1, 2 * channels, 4, 4)},
+        {"y": (1, 2 * channels, 4, 4)},
+        {"w": weight(2 * channels, channels, 1, 1)},
+    )
+    (region,) = partition(g).regions
+    assert cost._reader.features(g, region).numbers["convolution is blocked"] == 1
+    assert cost.processor.reorders.block == channels
 
 
 def test_a_processor_here_that_is_known_is_asked_for_by_its_name_and_threads(model) -> None:
@@ -111,7 +130,7 @@ def test_a_processor_here_that_is_known_is_asked_for_by_its_name_and_threads(mod
     alike |= {"like two": replace(PROCESSOR, traits=processor_traits(2))}
     several = PriceModel(replace(model.description, processors=alike), model._trees)
     chosen = [PredictedCost(several, PredictedConfig(HERE, threads)).processor for threads in (1, 2)]
-    assert chosen == [far_off, alike["like two"]]
+    assert [one.traits for one in chosen] == [far_off.traits, alike["like two"].traits]
     with pytest.raises(InputError, match="threads is 0"):
         PredictedConfig(threads=0)
     with pytest.raises(InputError, match="threads=2 goes with processor=here"):

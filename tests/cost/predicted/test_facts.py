@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.cost_graphs import F32, graph, weight
 
-from rlflow.cost.predicted.facts import Convolution, FactReader, Kind, NodeFacts, Product
+from rlflow.cost.predicted.facts import BLOCK_CHANNELS, Convolution, FactReader, Kind, NodeFacts, Product
 from rlflow.ir.dimension import over, plus
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT, Node, Ref
@@ -48,10 +48,12 @@ def test_a_product_with_a_vector() -> None:
     assert facts.product == Product(batch=1, m=5, n=1, k=8)
 
 
-def convolution(groups: int, cin: int, cout: int) -> Convolution:
+def convolution(groups: int, cin: int, cout: int, block: int = BLOCK_CHANNELS) -> Convolution:
     nodes = [("Conv", "x w", "y", {"group": groups, "strides": [2, 2], "pads": [1, 1, 1, 1]})]
     weights = {"w": weight(cout, cin // groups, 3, 3)}
-    facts = facts_of(nodes, {"x": (2, cin, 8, 8)}, {"y": (2, cout, 4, 4)}, weights)
+    g = graph(nodes, {"x": (2, cin, 8, 8)}, {"y": (2, cout, 4, 4)}, weights)
+    node = g.nodes[g.order[-1]]
+    facts = FactReader(block=block).facts(g, node, node.inputs)
     assert facts.kind == Kind.CONVOLUTION
     assert facts.convolution is not None
     return facts.convolution
@@ -79,6 +81,12 @@ def test_a_convolution_by_hand() -> None:
 )
 def test_what_is_computed_in_the_blocked_layout(groups: int, cin: int, cout: int, blocked: bool) -> None:
     assert convolution(groups, cin, cout).is_blocked == blocked
+
+
+def test_groups_of_eight_channels_are_blocked_where_blocks_have_eight() -> None:
+    """As AVX2 has them: there, a RegNet's groups need not be halved to be fast."""
+    assert convolution(4, 32, 32, block=8).is_blocked
+    assert not convolution(8, 32, 32, block=8).is_blocked
 
 
 def test_runs_are_what_stays_together() -> None:

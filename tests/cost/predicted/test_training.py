@@ -81,10 +81,11 @@ def test_the_description_counts_what_was_learned_from(regions) -> None:
 
 def test_a_processor_without_a_name_is_refused(regions) -> None:
     """After hours of measuring on it: the reason names the place where it is to be described."""
-    made = [*examples(regions, lawful), *examples(regions, lawful, "new")]
-    machines = {"drawn": Machine(TRAITS, PROCESSOR.view_ms, ReorderConfig())}
+    made = examples(regions, lawful, "new")
+    times = {example.signature: RegionTime(1, example.ms) for example in made}
+    graph = GraphRecord("original", "bert", "", "new", 5.0, times, 1.0, 0.0)
     with pytest.raises(InputError, match=r"name new among the processors of conf/study/price_model.yaml"):
-        learn(made, machines, "drawn", NOISE, CONFIG, one_leaf)
+        list(examples_of({"drawn": {e.signature: e.features for e in made}}, [graph]))
 
 
 def test_each_processor_has_physics_of_its_own(regions) -> None:
@@ -104,7 +105,7 @@ def test_cold_weights_cost_what_was_measured(regions) -> None:
     for working_set_mb, cold in ((1.0, 0.0), (1e3, 1.0)):
         times = {s: RegionTime(2, physics.milliseconds(PACES, physics.terms(f, cold))) for s, f in features.items()}
         graphs.append(GraphRecord("original", "bert", "", "drawn", working_set_mb, times, 1.0, 0.0))
-    made = list(examples_of(features, graphs))
+    made = list(examples_of({"drawn": features}, graphs))
     assert len(made) == 2 * len(features)
     model = learned(made).model()
     (processor,) = model.description.processors.values()
@@ -124,7 +125,7 @@ def test_what_was_met_often_is_one_example(regions) -> None:
         GraphRecord(variant, "bert", "", "drawn", 5.0, {signature: time}, 1.0, 0.0)
         for variant, time in (("original", RegionTime(3, 1.0)), ("walk", RegionTime(1, 5.0)))
     ]
-    (made,) = examples_of(features, graphs)
+    (made,) = examples_of({"drawn": features}, graphs)
     assert (made.ms, made.working_set_mb) == (2.0, 5.0)
 
 

@@ -15,7 +15,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlflow.cost.base import CostContext
 from rlflow.cost.models import HERE
@@ -26,6 +26,7 @@ from rlflow.cost.region_cost import RegionCost
 from rlflow.cost.regions import VIEWS, Region
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import machine_name, processor_traits
 from rlflow.runtime.session import Setting
 
@@ -97,7 +98,7 @@ class PredictedCost(RegionCost):
         super().__init__(setting, dimensions, self.processor.reorders.at_pace(self.config.pace))
         self.model = model
         self._noise = Noise(self.config.noise_share, self.config.noise_us)
-        self._reader = FeatureReader(dimensions)
+        self._reader = FeatureReader(dimensions, self.processor.reorders.block)
 
     @property
     def name(self) -> str:
@@ -142,10 +143,17 @@ def _processor(model: PriceModel, config: PredictedConfig) -> Processor:
         name = machine_name(config.threads)
         if name not in known:
             traits = {known_as: processor.traits for known_as, processor in known.items()}
-            name = nearest(traits, processor_traits(config.threads))
+            return _as_blocked_here(known[nearest(traits, processor_traits(config.threads))])
     if name not in known:
         raise InputError(f"the price model knows no processor {name!r}: choose {HERE} or one of {', '.join(known)}")
     return known[name]
+
+
+def _as_blocked_here(stand_in: Processor) -> Processor:
+    """Return the processor that stands in for this one, with this one's blocks of channels: which convolutions are fast
+    depends on them.
+    """
+    return replace(stand_in, reorders=replace(stand_in.reorders, block=block_channels()))
 
 
 def nearest(known: Mapping[str, Mapping[str, float]], traits: Mapping[str, float]) -> str:

@@ -28,7 +28,9 @@ from rlflow.ops.traits import Fusion
 Shape = tuple[int, ...]
 
 _MAX_REMEMBERED = 200_000
-_BLOCK, _ALIGNED = 16, 4  # channels that ONNX Runtime's blocked layout keeps together, and can reorder
+BLOCK_CHANNELS = 16
+"""Channels that ONNX Runtime's blocked layout keeps together on AVX-512; on AVX2 it is 8 (`runtime/blocks.py`)."""
+_ALIGNED = 4  # channels that can be reordered
 _TILE_ROWS, _TILE_COLUMNS = 6, 16  # of a product, which its kernel computes at once
 
 
@@ -66,7 +68,9 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """A convolution; `positions` are those of its results in one image, `kernel` those of its window."""
+    """A convolution; `positions` are those of its results in one image, `kernel` those of its window, `block` the
+    channels that the processor's blocked layout keeps together.
+    """
 
     batch: int
     channels_in: int
@@ -76,6 +80,7 @@ class Convolution:
     stride: int
     dilation: int
     positions: int
+    block: int = BLOCK_CHANNELS
 
     @property
     def is_depthwise(self) -> bool:
@@ -86,10 +91,10 @@ class Convolution:
         """True if ONNX Runtime computes it in its blocked layout, filters being constant (`cost/blocked_layout.py`)."""
         read, made = self.channels_in // self.groups, self.channels_out // self.groups
         if self.groups == 1:
-            return read < _BLOCK or read % _ALIGNED == 0
+            return read < self.block or read % _ALIGNED == 0
         if read == made == 1:
             return self.channels_out % _ALIGNED == 0
-        return read % _BLOCK == made % _BLOCK == 0
+        return read % self.block == made % self.block == 0
 
     @property
     def columns(self) -> int:
@@ -152,8 +157,8 @@ class NodeFacts:
 class FactReader:
     """Reads the facts of nodes, each once; dynamic dimensions have the sizes given, or 1."""
 
-    def __init__(self, dimensions: Mapping[str, int] | None = None) -> None:
-        self._dimensions = dict(dimensions or {})
+    def __init__(self, dimensions: Mapping[str, int] | None = None, block: int = BLOCK_CHANNELS) -> None:
+        self._dimensions, self._block = dict(dimensions or {}), block
         self._known: dict[tuple[Node, int], NodeFacts] = {}
 
     def facts(self, graph: Graph, node: Node, operands: Sequence[Ref | None]) -> NodeFacts:
@@ -164,7 +169,7 @@ class FactReader:
         known = self._known.get((node, len(operands)))
         if known is None:
             types = [None if ref is None else self.sized(graph.type_of(ref)) for ref in operands]
-            known = _facts(node, types, [self.sized(t) for t in node.types])
+            known = _facts(node, types, [self.sized(t) for t in node.types], self._block)
             if len(self._known) >= _MAX_REMEMBERED:
                 self._known.clear()
             self._known[node, len(operands)] = known
@@ -180,7 +185,7 @@ class FactReader:
         return TensorType(tensor_type.dtype, tuple(1 if size is None else size for size in sizes))
 
 
-def _facts(node: Node, operands: Sequence[TensorType | None], results: Sequence[TensorType]) -> NodeFacts:
+def _facts(node: Node, operands: Sequence[TensorType | None], results: Sequence[TensorType], block: int) -> NodeFacts:
     given = [t for t in operands if t is not None]
     kind, traits = _kind_of(node), TRAITS.get(node.op, NO_TRAITS)
     operator = None if node.is_opaque else OPERATORS.get(node.op)
@@ -195,7 +200,7 @@ def _facts(node: Node, operands: Sequence[TensorType | None], results: Sequence[
         tuple(prod(s) * item_size(t.dtype) for s, t in zip(outputs, results, strict=True)),
         operator.flops(node.attributes, given, results) if operator is not None else 0,
         _product(node.attributes, inputs, outputs[0]) if kind == Kind.PRODUCT else None,
-        _convolution(node.attributes, inputs, outputs[0]) if kind == Kind.CONVOLUTION else None,
+        _convolution(node.attributes, inputs, outputs[0], block) if kind == Kind.CONVOLUTION else None,
         _run(node.attributes, inputs[:1] if traits.selects else inputs, outputs) if kind == Kind.MOVEMENT else 0,
         _row(node.attributes, inputs[0], outputs[0]) if kind == Kind.ROWS and inputs else 0,
         traits.inexact,
@@ -233,7 +238,7 @@ def _product(attributes: Attributes, operands: Sequence[Shape], result: Shape) -
     return Product(rows // max(m, 1), m, n, k)
 
 
-def _convolution(attributes: Attributes, operands: Sequence[Shape], result: Shape) -> Convolution:
+def _convolution(attributes: Attributes, operands: Sequence[Shape], result: Shape, block: int) -> Convolution:
     weight, groups = operands[1], attributes["group"]
     assert isinstance(groups, int)
     strides, dilations = (_ints(attributes.get(name, ())) for name in ("strides", "dilations"))
@@ -246,6 +251,7 @@ def _convolution(attributes: Attributes, operands: Sequence[Shape], result: Shap
         stride=prod(strides),
         dilation=prod(dilations),
         positions=prod(result[2:]),
+        block=block,
     )
 
 

@@ -23,7 +23,7 @@ from math import prod
 from rlflow.cost.blocked_layout import PADS, takes_up_pad
 from rlflow.cost.fragment import is_literal, is_result, literal
 from rlflow.cost.integer_kernels import CONVERTING, DEQUANTISING, kernels_of
-from rlflow.cost.predicted.facts import Convolution, FactReader, Kind, NodeFacts, Product, Shape
+from rlflow.cost.predicted.facts import BLOCK_CHANNELS, Convolution, FactReader, Kind, NodeFacts, Product, Shape
 from rlflow.cost.regions import Region, first_twin, first_value, readers
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
@@ -148,10 +148,13 @@ def _is_taken_up(graph: Graph, identifier: int) -> bool:
 
 
 class FeatureReader:
-    """Reads the features of regions; what it finds out of nodes and constants is remembered."""
+    """Reads the features of regions; what it finds out of nodes and constants is remembered.
 
-    def __init__(self, dimensions: Mapping[str, int] | None = None) -> None:
-        self._facts = FactReader(dimensions)
+    `block` is how many channels the processor's blocked layout keeps together.
+    """
+
+    def __init__(self, dimensions: Mapping[str, int] | None = None, block: int = BLOCK_CHANNELS) -> None:
+        self._facts = FactReader(dimensions, block)
         self._literals: dict[Node, str] = {}
 
     def features(self, graph: Graph, region: Region) -> Features:

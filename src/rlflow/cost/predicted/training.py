@@ -110,18 +110,23 @@ class Learned:
         return replace(self, description=replace(self.description, accuracy=accuracy))
 
 
-def examples_of(regions: Mapping[str, Features], graphs: Iterable[GraphRecord]) -> Iterator[Example]:
+def examples_of(regions: Mapping[str, Mapping[str, Features]], graphs: Iterable[GraphRecord]) -> Iterator[Example]:
     """Yield what was measured in these graphs, a region once for each processor and each working set.
 
-    Noise adds time, and the machine was slower on some days: of all graphs that have a region, the quietest count.
+    `regions` has, for each processor, the features of regions by their signature. Noise adds time, and the machine was
+    slower on some days: of all graphs that have a region, the quietest count.
+
+    `InputError` for a graph of a processor that `regions` has not.
     """
     met: dict[tuple[str, str, float], list[float]] = {}
     for graph in graphs:
+        if graph.processor not in regions:
+            raise InputError(f"name {graph.processor} among the processors of conf/study/price_model.yaml")
         for signature, time in graph.regions.items():
             met.setdefault((signature, graph.processor, graph.working_set_mb), []).append(time.ms)
     for (signature, processor, working_set_mb), times_ms in met.items():
         ms = float(np.quantile(times_ms, _QUIET))
-        yield Example(signature, regions[signature], ms, processor, working_set_mb)
+        yield Example(signature, regions[processor][signature], ms, processor, working_set_mb)
 
 
 def learn(
@@ -134,10 +139,8 @@ def learn(
 ) -> Learned:
     """Fit the physics of each machine to its examples, and trees to what physics leaves.
 
-    `InputError` if there are no examples of a machine, or some of a machine that is not among them.
+    `InputError` if there are no examples of a machine.
     """
-    if unknown := {example.processor for example in examples} - machines.keys():
-        raise InputError(f"name {', '.join(sorted(unknown))} among the processors of conf/study/price_model.yaml")
     processors = {name: machine.with_physics(_physics(examples, name, machine)) for name, machine in machines.items()}
     description = Description(
         grams=_known_grams(examples, config.least_regions),

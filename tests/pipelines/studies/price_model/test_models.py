@@ -36,7 +36,7 @@ def gathered() -> Gathered:
             ms = sum(time.times * time.ms for time in times.values())
             variant = f"walk {number}" if number else "original"
             graphs.append(GraphRecord(variant, family, "", "drawn", 1e3, times, ms, 0.0))
-    return Gathered(regions, graphs)
+    return Gathered({"drawn": regions}, graphs)
 
 
 def learned(known: list[Example]) -> Learned:
@@ -104,7 +104,8 @@ def test_a_processor_that_was_not_seen_is_judged_by_the_prices_of_its_stand_in(g
         asked.append({example.processor for example in known})
         return learned(known)
 
-    found = left_out(Gathered(gathered.regions, [*gathered.graphs, *slow], {"slow": "drawn"}), watched)
+    regions = dict.fromkeys(("drawn", "slow"), gathered.regions["drawn"])
+    found = left_out(Gathered(regions, [*gathered.graphs, *slow], {"slow": "drawn"}), watched)
     assert asked == [{"drawn", "slow"}, {"drawn", "slow"}, {"drawn"}], "two families, and a processor"
     of = found["unseen"]["predicted"]["slow"]
     assert of["graphs"]["median"] == pytest.approx(0.5, abs=0.02)
