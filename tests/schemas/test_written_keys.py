@@ -40,7 +40,7 @@ FURTHER = {
     "verify_repro": ["pipelines/experiment/reproduction_report.py", "src/rlflow/schemas/figures.py"],
     "optimise": OPTIMISE,
     "optimise --dispatch": OPTIMISE,
-    "doctor": ["src/rlflow/optimise/report.py"],
+    "doctor": ["src/rlflow/optimise/reported/latency.py"],
     "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
     "replay": ["src/rlflow/cli/replay.py"],
     "rules why": ["src/rlflow/cli/rules_why.py"],
