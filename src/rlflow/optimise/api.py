@@ -44,6 +44,7 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.user_rules import library_of
 from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.isolation import Workers
 from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, said
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting
@@ -196,7 +197,16 @@ class _Search(NamedTuple):
 
 
 def optimise_model(model: ModelProto | Path | str, request: Request, deadline: Deadline) -> Optimised:
-    """Carry out `rlflow.optimise`."""
+    """Carry out `rlflow.optimise`, with one isolated process for all that runs what nobody has run yet.
+
+    That starts now, to have imported what it needs by the time at which the model is read.
+    """
+    with Workers("rlflow.optimise.timing") as workers:
+        limits = replace(request.gate.limits, workers=workers)
+        return _optimise_beside(model, replace(request, gate=replace(request.gate, limits=limits)), deadline)
+
+
+def _optimise_beside(model: ModelProto | Path | str, request: Request, deadline: Deadline) -> Optimised:
     if request.method == PASSES:
         request = _without_rules(request)
     factory: Any = METHODS.get(request.method) if isinstance(request.method, str) else request.method
