@@ -162,7 +162,7 @@ def _answer(
         return replace(answer.report, input=str(model), output=str(output), kept_at=answer.kept_at)
     with progress_bar(model.name) as on_progress:
         optimised = optimise_model(
-            model,
+            question.source,
             **asked.arguments(),
             prices=price_cache(),
             budget_s=budget_s,

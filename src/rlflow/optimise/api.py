@@ -25,7 +25,7 @@ from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import save_model
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import DEFAULT_COST_MODEL, DEFAULT_SETTING
-from rlflow.optimise.clock import Deadline, Shares
+from rlflow.optimise.clock import Deadline, Shares, Stopwatch, TimeSpent
 from rlflow.optimise.flushing import Flushed, without_subnormals
 from rlflow.optimise.gate import GateConfig, judging
 from rlflow.optimise.methods import METHODS
@@ -160,6 +160,7 @@ class Request:
     passes: str | None
     known: Trajectory | None
     session_options: FindOptions | None
+    since_s: float
 
     def __post_init__(self) -> None:
         if self.setting not in RUNTIMES.names():
@@ -196,7 +197,7 @@ class _Search(NamedTuple):
     cost_model: CostModel
 
 
-def optimise_model(model: ModelProto | Path | str, request: Request, deadline: Deadline) -> Optimised:
+def optimise_model(model: ModelProto | Path | str | Source, request: Request, deadline: Deadline) -> Optimised:
     """Carry out `rlflow.optimise`, with one isolated process for all that runs what nobody has run yet.
 
     That starts now, to have imported what it needs by the time at which the model is read.
@@ -206,7 +207,8 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
         return _optimise_beside(model, replace(request, gate=replace(request.gate, limits=limits)), deadline)
 
 
-def _optimise_beside(model: ModelProto | Path | str, request: Request, deadline: Deadline) -> Optimised:
+def _optimise_beside(model: ModelProto | Path | str | Source, request: Request, deadline: Deadline) -> Optimised:
+    watch = Stopwatch(request.since_s)
     if request.method == PASSES:
         request = _without_rules(request)
     factory: Any = METHODS.get(request.method) if isinstance(request.method, str) else request.method
@@ -221,6 +223,7 @@ def _optimise_beside(model: ModelProto | Path | str, request: Request, deadline:
         original = write_mapped(source.model, folder / "original.onnx")
         # Rules and prices are read while another process judges.
         with judging(original, config, deadline.part(request.shares.of("judging"))) as judged:
+            watch.begin("rules")
             search = _search(factory, request, context)
             shortlist = _shortlist(request.shortlist, search.cost_model, context)
 
@@ -240,6 +243,7 @@ def _optimise_beside(model: ModelProto | Path | str, request: Request, deadline:
                 first_move=None if request.passes is None else FirstMove(request.passes),
                 made_without=None if _ready(factory) else made_without,
                 known=request.known,
+                watch=watch,
             )
             pipeline = Pipeline(phases, search.rules, assumed)
             flushed = without_subnormals(phases, source.model, original, judged, deadline)
@@ -247,14 +251,14 @@ def _optimise_beside(model: ModelProto | Path | str, request: Request, deadline:
             until = deadline.part(1.0 - _BESIDE) if request.beside else deadline
             made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, until, argument)
             decision = _decision(made, request, deadline)
-            settings = _in_settings(made, flushed, decision[0], request, config, deadline)
+            settings = _in_settings(made, flushed, decision[0], request, phases, deadline)
             delivered = _delivered(made, flushed, decision, settings, request)
             if request.session_options is not None:
                 delivered = _tuned(delivered, made, phases, flushed, request.session_options, whole)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     rewriting = _rewriting(made, search, shortlist, bool(argument))
-    return _optimised(made, flushed, source, search, rewriting, request, delivered, settings)
+    return _optimised(made, flushed, source, search, rewriting, request, delivered, settings, watch.told())
 
 
 def _config(request: Request, sizes: Sequence[Size]) -> GateConfig:
@@ -360,6 +364,7 @@ def _optimised(
     request: Request,
     delivered: _Delivered,
     settings: tuple[InSetting, ...],
+    time_spent: TimeSpent,
 ) -> Optimised:
     """Report on the model that is delivered."""
     report = OptimisationReport(
@@ -382,6 +387,7 @@ def _optimised(
         draws_asked=request.gate.draws,
         subnormals=flushed.report,
         read=source.read,
+        time_spent=time_spent,
         **_figures(made, search.cost_model, search.method.rewriter.rules),
     )
     return Optimised(
@@ -455,7 +461,7 @@ def _decision_at_sizes(rows: Sequence[AtSize], setting: str, gate: GateConfig, d
 
 
 def _in_settings(
-    made: PipelineResult, flushed: Flushed, is_better: bool, request: Request, config: GateConfig, deadline: Deadline
+    made: PipelineResult, flushed: Flushed, is_better: bool, request: Request, phases: Phases, deadline: Deadline
 ) -> tuple[InSetting, ...]:
     """Run what was made, or the original alone, in all settings that were asked for; none where it cannot be judged."""
     judgement = flushed.judging.result()
@@ -464,9 +470,8 @@ def _in_settings(
     candidate, known = None, judgement.report
     if not made.left_because and made.refusal is None:
         candidate, known = made.file, made.equivalence
-    if request.on_progress:
-        request.on_progress(1.0 - _BESIDE, "running the result in other settings")
-    beside = Beside(flushed.file, candidate, request.setting, is_better, config, judgement.reference, deadline)
+    phases.begun("settings", "running the result in other settings")
+    beside = Beside(flushed.file, candidate, request.setting, is_better, phases.gate, judgement.reference, deadline)
     return beside.rows(known, request.beside)
 
 
