@@ -13,7 +13,9 @@ Invariant: a call returns or raises within its limit, and no process outlives th
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -55,8 +57,9 @@ class WorkerBackend:
             BACKENDS.get(name)
         self.name, self.limits = name, limits or Limits()
         self.deaths = 0
-        self._scratch = tempfile.TemporaryDirectory(prefix="rlflow-", ignore_cleanup_errors=True)
-        self._workers = Workers(environment={"TMPDIR": self._scratch.name})  # who is killed cleans nothing up
+        scratch = tempfile.mkdtemp(prefix="rlflow-")  # who is killed cleans nothing up
+        self._workers = Workers(environment={"TMPDIR": scratch})
+        self._clean_up = weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
         self._catalogue: Catalogue | None = None
 
     def __enter__(self) -> Self:
@@ -68,7 +71,7 @@ class WorkerBackend:
     def close(self) -> None:
         """End the process, if there is one."""
         self._workers.close()
-        self._scratch.cleanup()
+        self._clean_up()
 
     @property
     def process_id(self) -> int | None:
