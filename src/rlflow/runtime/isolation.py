@@ -136,7 +136,10 @@ class Workers:
     @contextlib.contextmanager
     def one(self) -> Iterator[Worker]:
         """Yield one that nobody else has until the context ends. It is ended where a call in it did not."""
-        worker = self._idle.pop() if self._idle else self._start()
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            worker = self._start()
         self._busy.append(worker)
         is_answered = False
         try:
