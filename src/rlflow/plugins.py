@@ -13,7 +13,7 @@ A name of ours always means ours.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -67,11 +67,11 @@ class Registry(Generic[T]):
         return found
 
     def _of_other_packages(self) -> dict[str, EntryPoint]:
-        found = {entry.name: entry for entry in _announced(tuple(sys.path)).select(group=self.group)}
+        found = {entry.name: entry for entry in _announced(tuple(sys.path))(group=self.group)}
         return {name: entry for name, entry in found.items() if name not in self.built_in}
 
 
 @cache
-def _announced(path: tuple[str, ...]) -> EntryPoints:
-    """The entry points of all packages on this path, which must be today's; to read them takes a while."""
-    return entry_points()
+def _announced(path: tuple[str, ...]) -> Callable[..., EntryPoints]:
+    """What selects among the entry points of all packages on this path, today's; to read them takes a while."""
+    return entry_points().select

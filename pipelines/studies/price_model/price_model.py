@@ -91,7 +91,7 @@ def stand_ins(processors: Mapping[str, Any]) -> dict[str, str]:
         return {other: own for other, own in traits.items() if processor_of(other) != processor_of(name)}
 
     return {
-        name: nearest(others(name), own, lambda own=own: own["bandwidth_gb_s"])
+        name: nearest(others(name), own, partial(own.__getitem__, "bandwidth_gb_s"))
         for name, own in traits.items()
         if others(name)
     }

@@ -251,6 +251,7 @@ def _optimise_beside(model: ModelProto | Path | str | Source, request: Request, 
             until = deadline.part(1.0 - _BESIDE) if request.beside else deadline
             made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, until, argument)
             decision = _decision(made, request, deadline)
+            watch.answer()
             settings = _in_settings(made, flushed, decision[0], request, phases, deadline)
             delivered = _delivered(made, flushed, decision, settings, request)
             if request.session_options is not None:

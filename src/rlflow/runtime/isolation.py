@@ -174,7 +174,7 @@ class Worker:
         finally:
             os.close(calls)
             os.close(answers)
-        self.end = weakref.finalize(self, _end, self._process, self._calls, self._answers)
+        self.end = weakref.finalize(self, _end, os.getpid(), self._process, self._calls, self._answers)
         """End the process; nothing happens if that was done. It is done at last when nobody has the worker any more."""
 
     @property
@@ -204,9 +204,10 @@ class Worker:
             raise ProcessDeath(f"the process that ran it was ended ({_cause(self._process.wait())})") from None
 
 
-def _end(process: subprocess.Popen[bytes], *pipes: Connection) -> None:
-    process.kill()
-    process.wait()
+def _end(caller: int, process: subprocess.Popen[bytes], *pipes: Connection) -> None:
+    if os.getpid() == caller:  # not in a copy of it, made by a fork
+        process.kill()
+        process.wait()
     for pipe in pipes:
         pipe.close()
 
