@@ -12,10 +12,12 @@ A name of ours always means ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Generic, TypeVar
 
 from rlflow.errors import InputError
@@ -65,5 +67,11 @@ class Registry(Generic[T]):
         return found
 
     def _of_other_packages(self) -> dict[str, EntryPoint]:
-        found = {entry.name: entry for entry in entry_points(group=self.group)}
+        found = {entry.name: entry for entry in _announced(tuple(sys.path))(group=self.group)}
         return {name: entry for name, entry in found.items() if name not in self.built_in}
+
+
+@cache
+def _announced(path: tuple[str, ...]) -> Callable[..., EntryPoints]:
+    """What selects among the entry points of all packages on this path, today's; to read them takes a while."""
+    return entry_points().select

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.budgeted import Clock
 
 from rlflow.errors import InputError
-from rlflow.optimise.clock import Deadline, Shares
+from rlflow.optimise.clock import Deadline, Shares, Stopwatch
 
 
 @pytest.fixture
@@ -105,3 +105,26 @@ def test_phases_in_turn_never_outlast_the_whole(weights: list[float], used: list
     assert clock.now_s <= budget_s * (1 + 1e-9)
     if min(used) == 1.0:
         assert clock.now_s == pytest.approx(budget_s)
+
+
+def test_a_phase_lasts_until_the_next_one_and_may_begin_again(clock: Clock) -> None:
+    watch = Stopwatch(since_s=98.0, now_s=clock)
+    for phase, seconds in (("searching", 3.0), ("checking", 0.5), ("searching", 2.0), ("checking", 0.25)):
+        watch.begin(phase)
+        clock.wait(seconds)
+    spent = watch.told()
+    assert spent.phases == {"reading": 2.0, "searching": 5.0, "checking": 0.75}
+    assert list(spent.phases) == ["reading", "searching", "checking"]
+    assert sum(spent.phases.values()) == clock.now_s - 98.0, "no second is lost, and none counts twice"
+    assert spent.first_answer_s == 7.75, "the first answer is the last"
+
+
+def test_the_first_answer_counts(clock: Clock) -> None:
+    watch = Stopwatch(now_s=clock)
+    clock.wait(4.0)
+    watch.answer()
+    watch.begin("timing")
+    clock.wait(6.0)
+    watch.answer()
+    assert watch.told().first_answer_s == 4.0
+    assert str(watch.told()) == "reading 4.0 s, timing 6.0 s; the first answer was known after 4.0 s"

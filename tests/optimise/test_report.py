@@ -7,6 +7,7 @@ from rlflow import schemas
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import RLFlowError
 from rlflow.method import Effort
+from rlflow.optimise.clock import TimeSpent
 from rlflow.optimise.refusal import Refusal
 from rlflow.optimise.report import OptimisationReport
 from rlflow.optimise.reported.latency import LatencyChange
@@ -99,6 +100,15 @@ def test_the_summary_says_what_was_written_how_fast_and_how_checked():
     assert (
         "Method rlflow: 3 substitutions (sum x2, merge x1) in 12.3 s, 250 rewrites carried out, 700 priced." in summary
     )
+
+
+def test_it_tells_what_the_time_went_to():
+    assert "Time:" not in REPORT.summary(), "nobody has looked at a clock"
+    spent = TimeSpent({"reading": 0.5, "judging": 1.25}, 1.75)
+    report = dataclasses.replace(REPORT, time_spent=spent)
+    assert report.summary().endswith("Time: reading 0.5 s, judging 1.2 s; the first answer was known after 1.8 s.")
+    document = report.to_json()
+    assert (document["phases_s"], document["first_answer_s"]) == ({"reading": 0.5, "judging": 1.25}, 1.75)
 
 
 def test_the_summary_hides_neither_a_loss_nor_an_empty_hand():

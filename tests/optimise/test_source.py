@@ -30,7 +30,8 @@ def test_a_single_file_is_saved_byte_for_byte(tmp_path: Path) -> None:
     path = _written(tmp_path / "model.onnx")
     path.write_bytes(path.read_bytes() + b"\xf8\x3f\x01")
     source = Source.of(path)
-    assert source.is_one_file
+    assert not source.beside
+    assert Source.of(source) is source, "it is read once"
     source.save(tmp_path / "copy.onnx")
     assert (tmp_path / "copy.onnx").read_bytes() == path.read_bytes()
     assert (source.name, source.argument) == (str(path), str(path.resolve()))
@@ -39,7 +40,7 @@ def test_a_single_file_is_saved_byte_for_byte(tmp_path: Path) -> None:
 def test_weights_beside_a_file_come_along(tmp_path: Path) -> None:
     path = _written(tmp_path / "model.onnx", outside=True)
     source = Source.of(str(path))
-    assert not source.is_one_file
+    assert source.beside == {path.with_name("model.onnx.data")} or len(source.beside) == 1
     (tmp_path / "elsewhere").mkdir()
     source.save(tmp_path / "elsewhere/copy.onnx")
     copied, built = onnx.load(tmp_path / "elsewhere/copy.onnx"), zoo.build("tiny_chain")

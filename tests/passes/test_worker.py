@@ -38,7 +38,9 @@ def test_errors_of_the_backend_come_back(toy: WorkerBackend) -> None:
 
 
 def test_a_pass_that_aborts_the_process(toy: WorkerBackend) -> None:
-    with pytest.raises(PassError, match=r"apply of 'abort' by the backend 'toy' ended its process \(SIGABRT\)"):
+    with pytest.raises(
+        PassError, match=r"apply of 'abort' by the backend 'toy': the process that ran it was ended \(SIGABRT\)"
+    ):
         toy.apply(b"cc", "abort")
     assert toy.deaths == 1
     assert toy.apply(b"cc", "expand").payload == b"baba", "by a process that was started anew"
@@ -48,7 +50,7 @@ def test_a_pass_that_never_ends(announced: None) -> None:
     with WorkerBackend("toy", Limits(longest_pass_s=1.0, longest_s=60.0)) as toy:
         toy.load("cc")  # start-up is not what is limited to a second
         began = time.monotonic()
-        with pytest.raises(PassError, match="did not end within 1 s"):
+        with pytest.raises(PassError, match="did not finish within 1 s"):
             toy.apply(b"cc", "hang")
         assert time.monotonic() - began < 30.0, "the pass would take an hour"
         assert toy.load("cc").payload == b"cc", "by a process that was started anew"

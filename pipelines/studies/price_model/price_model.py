@@ -98,7 +98,11 @@ def stand_ins(processors: Mapping[str, Any]) -> dict[str, str]:
     def others(name: str) -> dict[str, Mapping[str, float]]:
         return {other: own for other, own in traits.items() if processor_of(other) != processor_of(name)}
 
-    return {name: nearest(others(name), own) for name, own in traits.items() if others(name)}
+    return {
+        name: nearest(others(name), own, partial(own.__getitem__, "bandwidth_gb_s"))
+        for name, own in traits.items()
+        if others(name)
+    }
 
 
 def machines(

@@ -27,11 +27,9 @@ from rlflow.optimise.answers import Question
 from rlflow.optimise.asked import Asked
 from rlflow.optimise.dispatch import sized, write_table
 from rlflow.optimise.report import OptimisationReport
-from rlflow.optimise.report_page import optimisation_content
 from rlflow.runtime.runtimes import ONNX_RUNTIME
 from rlflow.runtime.sizes import each_size
 from rlflow.schemas.optimise import DispatchReport
-from rlflow.show.page import write as write_page
 
 NOT_ASKED = frozenset({"output", "budget", "page", "anew", "as_json", "dispatch"})
 """The options that do not change an answer: where it goes, how it is told, how long it may be looked for, and whether
@@ -164,7 +162,7 @@ def _answer(
         return replace(answer.report, input=str(model), output=str(output), kept_at=answer.kept_at)
     with progress_bar(model.name) as on_progress:
         optimised = optimise_model(
-            model,
+            question.source,
             **asked.arguments(),
             prices=price_cache(),
             budget_s=budget_s,
@@ -178,6 +176,9 @@ def _answer(
     optimised = replace(optimised, report=replace(optimised.report, output=str(output)))
     answers.keep(question, optimised)
     if page is not None:
+        from rlflow.optimise.report_page import optimisation_content  # with networkx, for who wants a page
+        from rlflow.show.page import write as write_page
+
         write_page(page, f"{model} → {output}", optimisation_content(optimised, ["rlflow", *sys.argv[1:]]))
     return optimised.report
 

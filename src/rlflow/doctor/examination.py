@@ -21,7 +21,7 @@ from rlflow.optimise.refusal import Refused
 from rlflow.optimise.source import Source
 from rlflow.runtime.hardware import fingerprint, usable_cores
 from rlflow.runtime.inputs import dimensions_of
-from rlflow.runtime.isolation import ProcessTimeout
+from rlflow.runtime.isolation import ProcessTimeout, Workers
 from rlflow.runtime.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -85,10 +85,11 @@ def examine(
     source, names = Source.of(model), FINDERS.names() if finders is None else list(finders)
     looking = {name: FINDERS.get(name) for name in names}
     sizes = dimensions_of(source.model, shapes or {})
-    config = replace(config or GateConfig(rounds=_ROUNDS), dimensions=sizes)
+    config = config or GateConfig(rounds=_ROUNDS)
     findings: list[tuple[str, Finding]] = []
     not_looked_for: dict[str, str] = {}
-    with scratch_folder() as folder:
+    with Workers("rlflow.optimise.gate") as workers, scratch_folder() as folder:
+        config = replace(config, dimensions=sizes, limits=replace(config.limits, workers=workers))
         subject = _subject(source.model, folder, config, deadline)
         for place, (name, finder) in enumerate(looking.items()):
             if on_progress:

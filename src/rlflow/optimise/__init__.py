@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rlflow.optimise.gate import GateConfig
     from rlflow.optimise.methods import MethodFactory
     from rlflow.optimise.session_options import FindOptions
+    from rlflow.optimise.source import Source
     from rlflow.rules.library import Library
     from rlflow.runtime.sizes import Shapes
     from rlflow.trajectory.record import Trajectory
@@ -57,7 +58,7 @@ PASS_BACKENDS = ("onnx", "onnx-contrib")
 
 
 def optimise(
-    model: ModelProto | Path | str,
+    model: ModelProto | Path | str | Source,
     *,
     method: str | Method | MethodFactory = DEFAULT_METHOD,
     options: Mapping[str, Any] | None = None,
@@ -189,5 +190,6 @@ def optimise(
         passes=passes,
         known=known,
         session_options=session_options,
+        since_s=started,
     )
     return optimise_model(model, request, deadline)

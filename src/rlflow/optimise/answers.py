@@ -34,8 +34,7 @@ from onnx import ModelProto
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import RLFlowError
-from rlflow.onnx_io import load_model
-from rlflow.onnx_io.data_place import is_outside, place_of
+from rlflow.onnx_io.data_place import is_outside
 from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES
 from rlflow.onnx_io.saving import save_model
 from rlflow.onnx_io.shared_weights import with_weights_of, without_weights_of
@@ -61,23 +60,24 @@ class Question:
     A model beyond protobuf's 2 GB has no digest, which would take long, and no answer of it is kept.
     """
 
-    model: Path
+    source: Source
     digest: str | None
 
     @classmethod
-    def of(cls, model: Path, asked: Asked) -> Question:
-        """Hash a model with its weights, and all that is asked, with the files of it. Errors as `load_model`."""
-        outside = {place_of(weight).path for weight in load_model(model).graph.initializer if is_outside(weight)}
+    def of(cls, model: Path | Source, asked: Asked) -> Question:
+        """Hash the files of a model, and all that is asked, with the files of it. Errors as `Source.of`."""
+        source = Source.of(model)
+        assert source.file is not None, "what is in memory has no file to hash"
         given = {field.name: getattr(asked, field.name) for field in fields(asked)}
         files = {name: value for name, value in given.items() if isinstance(value, Path)}
         options = given | dict.fromkeys(files, "a file")
         digest = hashlib.sha256(repr((options, fingerprint(asked.gate.threads).key, _code())).encode())
-        read = [model, *sorted(outside), *_below(files.values())]
+        read = [source.file, *sorted(source.beside), *_below(files.values())]
         if sum(path.stat().st_size for path in read) > MESSAGE_LIMIT_BYTES:
-            return cls(model, None)
+            return cls(source, None)
         for path in read:
             digest.update(_digest(path))
-        return cls(model, digest.hexdigest())
+        return cls(source, digest.hexdigest())
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Answers:
         Errors as `save_model`.
         """
         assert question.digest is not None, "it has an answer"
-        source, tried = Source.of(question.model).reading(answer.report.read), answer.report.session_options
+        source, tried = question.source.reading(answer.report.read), answer.report.session_options
         if answer.report.written == "original" and (tried is None or tried.options == DEFAULTS):
             source.save(output)
             write_beside(output, SessionOptions.of(source.model))

@@ -25,7 +25,7 @@ from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import save_model
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import DEFAULT_COST_MODEL, DEFAULT_SETTING
-from rlflow.optimise.clock import Deadline, Shares
+from rlflow.optimise.clock import Deadline, Shares, Stopwatch, TimeSpent
 from rlflow.optimise.flushing import Flushed, without_subnormals
 from rlflow.optimise.gate import GateConfig, judging
 from rlflow.optimise.methods import METHODS
@@ -48,6 +48,7 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.user_rules import library_of
 from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.isolation import Workers
 from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, said
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting
@@ -163,6 +164,7 @@ class Request:
     passes: str | None
     known: Trajectory | None
     session_options: FindOptions | None
+    since_s: float
 
     def __post_init__(self) -> None:
         if self.setting not in RUNTIMES.names():
@@ -199,8 +201,18 @@ class _Search(NamedTuple):
     cost_model: CostModel
 
 
-def optimise_model(model: ModelProto | Path | str, request: Request, deadline: Deadline) -> Optimised:
-    """Carry out `rlflow.optimise`."""
+def optimise_model(model: ModelProto | Path | str | Source, request: Request, deadline: Deadline) -> Optimised:
+    """Carry out `rlflow.optimise`, with one isolated process for all that runs what nobody has run yet.
+
+    That starts now, to have imported what it needs by the time at which the model is read.
+    """
+    with Workers("rlflow.optimise.timing") as workers:
+        limits = replace(request.gate.limits, workers=workers)
+        return _optimise_beside(model, replace(request, gate=replace(request.gate, limits=limits)), deadline)
+
+
+def _optimise_beside(model: ModelProto | Path | str | Source, request: Request, deadline: Deadline) -> Optimised:
+    watch = Stopwatch(request.since_s)
     if request.method == PASSES:
         request = _without_rules(request)
     factory: Any = METHODS.get(request.method) if isinstance(request.method, str) else request.method
@@ -215,6 +227,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
         original = write_mapped(source.model, folder / "original.onnx")
         # Rules and prices are read while another process judges.
         with judging(original, config, deadline.part(request.shares.of("judging"))) as judged:
+            watch.begin("rules")
             search = _search(factory, request, context)
             shortlist = _shortlist(request.shortlist, search.cost_model, context)
 
@@ -234,6 +247,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
                 first_move=None if request.passes is None else FirstMove(request.passes),
                 made_without=None if _ready(factory) else made_without,
                 known=request.known,
+                watch=watch,
             )
             pipeline = Pipeline(phases, search.rules, assumed)
             flushed = without_subnormals(phases, source.model, original, judged, deadline)
@@ -241,14 +255,15 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
             until = deadline.part(1.0 - _BESIDE) if request.beside else deadline
             made = pipeline.run_beside(flushed.judging, flushed.model, flushed.file, until, argument)
             decision = _decision(made, request, deadline)
-            settings = _in_settings(made, flushed, decision[0], request, config, deadline)
+            watch.answer()
+            settings = _in_settings(made, flushed, decision[0], request, phases, deadline)
             delivered = _delivered(made, flushed, decision, settings, request)
             if request.session_options is not None:
                 delivered = _tuned(delivered, made, phases, flushed, request.session_options, whole)
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     rewriting = _rewriting(made, search, shortlist, bool(argument))
-    return _optimised(made, flushed, source, search, rewriting, request, delivered, settings)
+    return _optimised(made, flushed, source, search, rewriting, request, delivered, settings, watch.told())
 
 
 def _config(request: Request, sizes: Sequence[Size]) -> GateConfig:
@@ -354,6 +369,7 @@ def _optimised(
     request: Request,
     delivered: _Delivered,
     settings: tuple[InSetting, ...],
+    time_spent: TimeSpent,
 ) -> Optimised:
     """Report on the model that is delivered."""
     report = OptimisationReport(
@@ -376,6 +392,7 @@ def _optimised(
         draws_asked=request.gate.draws,
         subnormals=flushed.report,
         read=source.read,
+        time_spent=time_spent,
         **_figures(made, search.cost_model, search.method.rewriter.rules),
     )
     return Optimised(
@@ -449,7 +466,7 @@ def _decision_at_sizes(rows: Sequence[AtSize], setting: str, gate: GateConfig, d
 
 
 def _in_settings(
-    made: PipelineResult, flushed: Flushed, is_better: bool, request: Request, config: GateConfig, deadline: Deadline
+    made: PipelineResult, flushed: Flushed, is_better: bool, request: Request, phases: Phases, deadline: Deadline
 ) -> tuple[InSetting, ...]:
     """Run what was made, or the original alone, in all settings that were asked for; none where it cannot be judged."""
     judgement = flushed.judging.result()
@@ -458,9 +475,8 @@ def _in_settings(
     candidate, known = None, judgement.report
     if not made.left_because and made.refusal is None:
         candidate, known = made.file, made.equivalence
-    if request.on_progress:
-        request.on_progress(1.0 - _BESIDE, "running the result in other settings")
-    beside = Beside(flushed.file, candidate, request.setting, is_better, config, judgement.reference, deadline)
+    phases.begun("settings", "running the result in other settings")
+    beside = Beside(flushed.file, candidate, request.setting, is_better, phases.gate, judgement.reference, deadline)
     return beside.rows(known, request.beside)
 
 

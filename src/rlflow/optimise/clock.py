@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 
 from rlflow.errors import InputError
 from rlflow.method import Budget, never
@@ -79,6 +79,49 @@ class Deadline:
 
 _MOMENT_S = 1e-3
 NO_DEADLINE = Deadline()
+
+
+class Stopwatch:
+    """Tells what the time of a run went to: each phase lasts until the next one begins, and may begin again.
+
+    The first one is reading, and began at `since_s` by the clock, or begins now.
+    """
+
+    def __init__(self, since_s: float | None = None, now_s: Callable[[], float] = time.perf_counter) -> None:
+        self._began, self._now_s = [("reading", now_s() if since_s is None else since_s)], now_s
+        self._answered_s: float | None = None
+
+    def begin(self, phase: str) -> None:
+        self._began.append((phase, self._now_s()))
+
+    def answer(self) -> None:
+        """Tell that there is an answer now; the first time counts."""
+        if self._answered_s is None:
+            self._answered_s = self._now_s()
+
+    def told(self) -> TimeSpent:
+        """Return what is known now, which ends the last phase."""
+        phases: dict[str, float] = {}
+        now_s = self._now_s()
+        ends = [began_s for _, began_s in self._began[1:]]
+        for (phase, began_s), end_s in zip(self._began, [*ends, now_s], strict=True):
+            phases[phase] = phases.get(phase, 0.0) + end_s - began_s
+        answered_s = now_s if self._answered_s is None else self._answered_s
+        return TimeSpent(phases, answered_s - self._began[0][1])
+
+
+@dataclass(frozen=True)
+class TimeSpent:
+    """The seconds of each phase, in their order, and those until a model had been checked that could be delivered, or
+    until it was known that the original stays.
+    """
+
+    phases: Mapping[str, float] = field(default_factory=dict)
+    first_answer_s: float = 0.0
+
+    def __str__(self) -> str:
+        phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in self.phases.items())
+        return f"{phases}; the first answer was known after {self.first_answer_s:.1f} s"
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,7 @@ def without_subnormals(
 
 def _proven(phases: Phases, as_it_is: Flushed, found: Found, judgement: Judgement, deadline: Deadline) -> Flushed:
     """Try the weights, time the model without those that are harmless, and judge how it runs."""
-    if phases.on_progress:
-        phases.on_progress(0.0, "setting subnormal weights to zero")
+    phases.begun("subnormals", "setting subnormal weights to zero")
     original = as_it_is.file
     kept, report = proven(found, as_it_is.model, original, judgement, phases.gate, deadline)
     if report is None:

@@ -16,11 +16,11 @@ from onnx import ModelProto
 
 from rlflow.method import OnProgress
 from rlflow.onnx_io import load_model, save_model
-from rlflow.onnx_io.data_place import is_outside
 from rlflow.optimise import optimise
 from rlflow.optimise.answers import Answer, Answers, Question
 from rlflow.optimise.asked import Asked
 from rlflow.optimise.report import OptimisationReport
+from rlflow.optimise.source import Source
 from rlflow.optimise.stamp import is_stamped, stamped
 from rlflow.runtime.scratch import scratch_folder
 
@@ -60,17 +60,17 @@ def improvement(
 
     Raises `InputError` for a file that is no model.
     """
-    given = load_model(path)
-    if is_stamped(given):
+    source = Source.of(path)
+    if is_stamped(source.model):
         return Improvement(path, STAMPED)
-    if any(map(is_outside, given.graph.initializer)):
+    if source.beside:
         return Improvement(path, OUTSIDE)
-    question = Question.of(path, asked)
+    question = Question.of(source, asked)
     answer = answers.known(question)
     model = None if answer is None or not answer.covers(budget_s) else _kept_model(question, answer, answers)
     if answer is None or model is None:
         optimised = optimise(
-            path,
+            source,
             **asked.arguments(),
             prices=prices,
             budget_s=budget_s,

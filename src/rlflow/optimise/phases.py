@@ -37,7 +37,7 @@ from rlflow.ir.structural_hash import structural_hash
 from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import gate, timing
-from rlflow.optimise.clock import Deadline, Shares
+from rlflow.optimise.clock import Deadline, Shares, Stopwatch
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.pre_passes import FirstMove, GraphOf, Moved, none_taken
@@ -85,7 +85,8 @@ class Phases:
 
     `reproducer` is the folder for what shows a wrong rule. `first_move` runs passes before the search, if there is one.
     `made_without` makes the method anew without some rules, by their ids, of which `disabled` are left out already; a
-    method that came ready cannot be made again. `known` are steps that an earlier run had found.
+    method that came ready cannot be made again. `known` are steps that an earlier run had found. `watch` is told which
+    phase begins.
     """
 
     method: Method
@@ -100,6 +101,7 @@ class Phases:
     made_without: Callable[[Collection[str]], Method] | None = None
     disabled: frozenset[str] = frozenset()
     known: Trajectory | None = None
+    watch: Stopwatch = field(default_factory=Stopwatch)
 
     def without(self, rules: Collection[str]) -> Phases | None:
         """Return the phases with a method that does not have these rules, either; None if it cannot be made."""
@@ -118,7 +120,7 @@ class Phases:
         return gate.judging(model, self.gate, deadline.part(self.shares.of("judging")))
 
     def judge(self, judging: Future[Judgement]) -> Judgement:
-        self._begun("judging the original")
+        self.begun("judging", "judging the original")
         return judging.result()
 
     def move(
@@ -134,7 +136,7 @@ class Phases:
             return None
         while True:
             share = _MOST_FOR_PASSES if self.method.rewriter.rules else 1.0
-            until, on_progress = deadline.part(share), self._begun("passes of other libraries")
+            until, on_progress = deadline.part(share), self.begun("passes", "passes of other libraries")
             try:
                 with of_candidate("passes"):
                     moved = first_move.of(model, graph_of, self.cost_model, until, on_progress)
@@ -156,7 +158,7 @@ class Phases:
                 return replace(moved, refusals=tuple(refusals))
 
     def _check_moved(self, moved: Moved, original: Path, judgement: Judgement, deadline: Deadline) -> None:
-        self._begun("checking what passes made")
+        self.begun("checking", "checking what passes made")
         made = write_mapped(moved.model, original.with_name("passes.onnx"), like=original)
         self.check_made(original, made, judgement, deadline, self.reproducer)
 
@@ -185,10 +187,10 @@ class Phases:
         if measuring_s <= _MOST_FOR_MEASURING * deadline.left_s:
             until = min(until, deadline.before(measuring_s), key=lambda each: each.end_s)
         if isinstance(self.cost_model, MeasuringCostModel) and not math.isinf(until.end_s):
-            self._begun("measuring the original")
+            self.begun("measuring", "measuring the original")
             if self.cost_model.measure([graph], time.perf_counter() + until.left_s):
                 return None
-        on_progress = self._begun("searching")
+        on_progress = self.begun("searching", "searching")
         with of_candidate("the search", passing=(InputError,)):
             return self._or_known(graph, self.method.optimise(graph, until.budget(), on_progress))
 
@@ -216,7 +218,7 @@ class Phases:
         if self.shortlist is None or not found.trajectory.steps:
             return found, None
         until = deadline.part(self.shares.of("measuring"), least_s=self._measuring_s(graph, judgement))
-        on_progress, price_s = self._begun("measuring what was found"), self._price_s(judgement)
+        on_progress, price_s = self.begun("measuring", "measuring what was found"), self._price_s(judgement)
         try:
             with of_candidate("measuring"):
                 return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress, price_s)
@@ -259,7 +261,7 @@ class Phases:
         )
         if until.is_over:
             return None
-        self._begun("racing what was found")
+        self.begun("racing", "racing what was found")
         limits = gate.limits_until(self.gate, until)
         try:
             config = replace(self.gate, runs_per_round=runs)
@@ -270,7 +272,7 @@ class Phases:
 
     def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
         """Do what `gate.check` does, on the inputs that the original was judged by; None if it takes too long."""
-        self._begun(f"checking the result against the original{self.gate.where}")
+        self.begun("checking", f"checking the result against the original{self.gate.where}")
         longest_s = _longest_check_s(judgement, deadline)
         with of_candidate("the check"):
             try:
@@ -296,7 +298,7 @@ class Phases:
         runs = self.runs_per_round(judgement, deadline.left_s)
         if deadline.is_over or not runs:
             return {self.setting: timing.latency_change(before, belief, proof)} if before else {}
-        self._begun(f"timing the result against the original{self.gate.where}")
+        self.begun("timing", f"timing the result against the original{self.gate.where}")
         time_s = self.gate.time_s if math.isinf(deadline.end_s) else math.inf
         config = replace(self.gate, runs_per_round=runs, time_s=time_s, belief=belief)
         with of_candidate("timing"):
@@ -383,15 +385,17 @@ class Phases:
                 self.on_progress(done, f"{place}: {text}")
 
         gate = replace(self.gate, dimensions=sizes_of(symbols, self.gate.dimensions or {}), sizes=(), racers=1)
-        return replace(self, gate=gate, on_progress=on_progress, first_move=None)
+        self.watch.begin("subgraphs")  # all phases of theirs are that one
+        return replace(self, gate=gate, on_progress=on_progress, first_move=None, watch=Stopwatch())
 
-    def _begun(self, phase: str) -> OnProgress | None:
-        """Tell that a phase begins; return what it may tell of itself with."""
+    def begun(self, phase: str, said: str) -> OnProgress | None:
+        """Tell that a phase begins, and in which words; return what it may tell of itself with."""
+        self.watch.begin(phase)
         on_progress = self.on_progress
         if on_progress is None:
             return None
-        on_progress(0.0, phase)
-        return lambda done, text: on_progress(done, f"{phase}: {text}")
+        on_progress(0.0, said)
+        return lambda done, text: on_progress(done, f"{said}: {text}")
 
 
 def _longest_check_s(judgement: Judgement, deadline: Deadline) -> float:

@@ -523,6 +523,7 @@ class Pipeline:
                 if report is None:
                     return replace(found, left_because=UNCHECKED)
                 reports.append(report)
+            self.phases.watch.answer()
             latencies = self.phases.time_at_each_size(
                 original, exported, found.prior, judgement, deadline, found.rounds
             )

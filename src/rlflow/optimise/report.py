@@ -13,6 +13,7 @@ from rlflow import schemas
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir.tensor_type import Dimension
 from rlflow.method import Effort
+from rlflow.optimise.clock import TimeSpent
 from rlflow.optimise.refusal import Refusal
 from rlflow.optimise.reported.latency import LatencyChange, latencies_json
 from rlflow.optimise.reported.options import OptionsReport
@@ -68,8 +69,8 @@ class OptimisationReport:
     `settings` compare several, if that was asked for; what is written is for the fastest, `setting`. `shapes` are those
     of inputs that were named. Where they were for several sizes, `sizes` has original and candidate at each, and they,
     `latency` and `equivalence` are those of the first; so are all prices. `session_options`
-    are those that were looked for after all else, if that was asked for: `latency` is that without them. An answer that
-    was kept has the time of the run that found it, `kept_at`.
+    are those that were looked for after all else, if that was asked for: `latency` is that without them. `time_spent`
+    tells what the time went to. An answer that was kept has the time of the run that found it, `kept_at`.
     """
 
     input: str
@@ -113,6 +114,7 @@ class OptimisationReport:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     sizes: tuple[AtSize, ...] = ()
     session_options: OptionsReport | None = None
+    time_spent: TimeSpent = field(default_factory=TimeSpent)
     kept_at: str | None = None
 
     @property
@@ -127,6 +129,7 @@ class OptimisationReport:
         document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in _PLAIN_FIELDS}
         document |= self.effort.to_json()
         document["latency"] = latencies_json(self.latency)
+        document |= {"phases_s": dict(self.time_spent.phases), "first_answer_s": self.time_spent.first_answer_s}
         document["measured"] = None if self.measured is None else vars(self.measured)
         document["race"] = [vars(racer) | {"without": list(racer.without)} for racer in self.race]
         document["equivalence"] = equivalence_json(self.equivalence)
@@ -229,6 +232,8 @@ class OptimisationReport:
         if self.passes is not None:
             yield self.passes.summary
         yield method
+        if self.time_spent.phases:
+            yield f"Time: {self.time_spent}."
 
     def _measured_words(self) -> Iterator[str]:
         if self.measured is not None:

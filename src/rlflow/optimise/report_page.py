@@ -185,6 +185,8 @@ def _tried(report: OptimisationReport) -> Iterator[list[str]]:
         yield ["Measured part by part", words]
     effort = f"{report.effort.rewrites} rewrites carried out, {report.effort.prices_asked} priced"
     yield [f"Method {report.method}", f"{effort}, in {report.optimisation_s:.1f} s"]
+    if report.time_spent.phases:
+        yield ["Time", str(report.time_spent)]
 
 
 def _replay(optimised: Optimised, command: Sequence[str]) -> dict[str, Any]:

@@ -130,8 +130,7 @@ def _tuned(
 ) -> Tuned:
     if deadline.is_over:
         return _as_it_is(models, NO_TIME)
-    if phases.on_progress:
-        phases.on_progress(0.0, "trying session options")
+    phases.begun("options", "trying session options")
     files = [file for _, file in models]
     found = _found(files, phases, judgement, find, deadline.part(_FINDING))
     if not found:

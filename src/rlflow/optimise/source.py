@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onnx import ModelProto
 
 from rlflow.onnx_io import copy_model, load_model, require_valid, save_model
-from rlflow.onnx_io.data_place import is_outside
+from rlflow.onnx_io.data_place import is_outside, place_of
 from rlflow.onnx_io.external_data import settle
 from rlflow.onnx_io.reads import parse_read, reading
 
@@ -18,27 +18,29 @@ from rlflow.onnx_io.reads import parse_read, reading
 class Source:
     """A valid model and where it came from.
 
-    Its weights are in memory if they fit into one message. `file` is None for a model that was in memory, and
-    `is_one_file` says that the file holds all of the model, with no weights beside it. `read` is what its caller reads
-    of its outputs, which are no others then, and is empty for all of them.
+    Its weights are in memory if they fit into one message. `file` is None for a model that was in memory; others are
+    `beside` it with weights of the model. `read` is what its caller reads of its outputs, which are no others then, and
+    is empty for all of them.
     """
 
     model: ModelProto
     file: Path | None = None
-    is_one_file: bool = False
+    beside: frozenset[Path] = frozenset()
     read: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, model: ModelProto | Path | str) -> Source:
-        """`InputError` or `ModelFormatError` in one sentence for what is no model."""
+    def of(cls, model: ModelProto | Path | str | Source) -> Source:
+        """Read a model, unless that was done. `InputError` or `ModelFormatError` in one sentence for what is none."""
+        if isinstance(model, Source):
+            return model
         if isinstance(model, ModelProto):
             require_valid(model)
             return cls(model)
         file = Path(model)
         loaded = load_model(file)
-        is_one_file = not any(map(is_outside, loaded.graph.initializer))
+        beside = frozenset(place_of(weight).path for weight in loaded.graph.initializer if is_outside(weight))
         settle(loaded)
-        return cls(loaded, file, is_one_file)
+        return cls(loaded, file, beside)
 
     def reading(self, read: Sequence[str]) -> Source:
         """Return the model with the outputs that these texts name, such as `logits[:, -1]`; itself for no text.
@@ -47,7 +49,7 @@ class Source:
         """
         if not read:
             return self
-        return Source(reading(self.model, [parse_read(text) for text in read]), self.file, read=tuple(read))
+        return replace(self, model=reading(self.model, [parse_read(text) for text in read]), read=tuple(read))
 
     @property
     def name(self) -> str:
@@ -63,7 +65,7 @@ class Source:
 
     def save(self, path: Path | str) -> None:
         """Write the model as it came, byte for byte where one file holds all of it. Errors as `save_model`."""
-        if self.file is not None and self.is_one_file:
-            copy_model(self.file, path)
-        else:
+        if self.file is None or self.beside or self.read:
             save_model(self.model, path)
+        else:
+            copy_model(self.file, path)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import onnxruntime as ort
 
-from rlflow.runtime.timing.bandwidth import bandwidth_gb_s
 from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 
 _PROCESSOR_FIELDS = ("model name", "cpu family", "model", "stepping", "cache size")
@@ -80,12 +79,11 @@ def processor_of(machine: str) -> str:
     return machine.partition("-threads-")[0]
 
 
-@cache
 def processor_traits(threads: int) -> Mapping[str, float]:
-    """Return the traits of this machine for sessions of so many threads, in about a second.
+    """Return the traits that the system tells of this machine, for sessions of so many threads.
 
-    They are the megabytes of a core's cache (`l2_mb`) and of the last one (`cache_mb`), 1 where there are AVX-512 and
-    AMX, and what all threads read and write. Outside Linux, caches are those of a common processor.
+    They are the megabytes of a core's cache (`l2_mb`) and of the last one (`cache_mb`), and 1 where there are AVX-512
+    and AMX. Outside Linux, caches are those of a common processor.
     """
     sizes = {_read(place / "level"): _read(place / "size") for place in sorted(_CACHES.glob("index*"))}
     last = max(sizes, default="")
@@ -96,7 +94,6 @@ def processor_traits(threads: int) -> Mapping[str, float]:
         "avx512": float("avx512f" in flags),
         "amx": float("amx_tile" in flags),
         "threads": float(threads),
-        "bandwidth_gb_s": bandwidth_gb_s(threads),
     }
 
 

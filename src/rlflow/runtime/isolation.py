@@ -2,9 +2,15 @@
 
     call_isolated(Limits(longest_s=60), compare, original, candidate)
 
-pickles the function and its arguments into a scratch folder, starts a fresh Python process that calls it there, and
-unpickles the result or the exception. Models whose weights do not fit into a protobuf message leave them in a file
-beside the call.
+    with Workers() as workers:
+        limits = Limits(longest_s=60, workers=workers)
+        call_isolated(limits, compare, original, candidate)
+        call_isolated(limits, compare, original, another)           in the same process, if it lives
+
+sends the pickled function and its arguments to a Python process, which calls it there, and unpickles the result or the
+exception. Models whose weights do not fit into a protobuf message leave them in a file beside the call. Without
+`workers` the process is fresh and serves one call. Among workers it goes on to the next, and has imported what that
+needs; one that has died or was ended gives way to a new one.
 
 Invariant: however the other process ends, the caller gets a result or an exception, within the limits; and however
 the caller ends, the other process does not go on for long. A Ctrl-C at the
@@ -14,17 +20,23 @@ terminal does not reach it; the caller decides what becomes of it.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, Any, ParamSpec, TypeVar
+from typing import IO, Any, ParamSpec, Self, TypeVar
 
 import psutil
 from onnx import ModelProto
@@ -49,14 +61,16 @@ def _never() -> bool:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of an isolated process: seconds, and bytes of memory of its own (mapped files do not count).
+    """The limits of an isolated call: seconds, and bytes of memory of its process (mapped files do not count).
 
-    It is ended as soon as `is_called_off` says so, which is asked again and again.
+    It is ended as soon as `is_called_off` says so, which is asked again and again. One of the `workers` serves it, if
+    there are any, and else a process of its own.
     """
 
     longest_s: float = 300.0
     most_memory_bytes: int = psutil.virtual_memory().total
     is_called_off: Callable[[], bool] = _never
+    workers: Workers | None = None
 
 
 class ProcessDeath(RLFlowError):
@@ -70,47 +84,132 @@ class ProcessTimeout(ProcessDeath):
 def call_isolated(
     limits: Limits, function: Callable[_Parameters, _Result], *args: _Parameters.args, **kwargs: _Parameters.kwargs
 ) -> _Result:
-    """Call `function`, which must be importable by its name, in a fresh process; return or raise what it does there.
+    """Call `function`, which must be importable by its name, in another process; return or raise what it does there.
 
     Raises `ProcessDeath` if the process ends without an answer, because it crashes or reaches one of the limits, and
-    `RLFlowError` if the scratch folder has no room for the arguments.
+    `RLFlowError` if the scratch folder has no room for the weights of a model that fits into no message.
     """
-    with scratch_folder() as folder:
-        call, answer = folder / "call", folder / "answer"
-        with call.open("wb") as file:
-            _Pickler(file, folder).dump((function, args, kwargs))
-        settings = (call, answer, limits.most_memory_bytes, os.getpid())
-        command = [sys.executable, "-P", "-c", _SERVE, *map(str, settings)]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-
-        # C++ reports its own death on stderr, in no words for a person.
-        with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True) as process:
-            try:
-                code = _code_within(limits, process)
-            finally:
-                process.kill()
-        if code:
-            raise ProcessDeath(f"ONNX Runtime ended the process that ran it ({_cause(code)})")
-
-        with answer.open("rb") as file:
-            succeeded, value = pickle.load(file)
+    with contextlib.ExitStack() as until_answered:
+        folder = until_answered.enter_context(scratch_folder())
+        call = io.BytesIO()
+        _Pickler(call, folder).dump((function, args, kwargs))
+        workers = limits.workers or until_answered.enter_context(Workers())
+        worker = until_answered.enter_context(workers.one())
+        succeeded, value = worker.answer(limits, call.getbuffer())
     if not succeeded:
         raise value
     result: _Result = value
     return result
 
 
-def _code_within(limits: Limits, process: subprocess.Popen[bytes]) -> int:
-    """Wait for the process and return its exit code; `ProcessTimeout` if a limit is reached first."""
-    started = time.perf_counter()
-    while True:
-        left_s = limits.longest_s - (time.perf_counter() - started)
-        if limits.is_called_off():
-            raise ProcessTimeout("it was interrupted")
-        if left_s <= 0:
-            raise ProcessTimeout(f"it did not finish within {limits.longest_s:.3g} s")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(min(_POLL_S, left_s))
+class Workers:
+    """Processes that answer one call after another. The first starts at once, others when all are busy or have died.
+
+    They import `modules` beforehand, and have the variables of the `environment` besides the caller's.
+    """
+
+    def __init__(self, *modules: str, environment: Mapping[str, str] | None = None) -> None:
+        self._start = partial(Worker, modules, environment or {})
+        self._idle, self._busy, self._is_open = [self._start()], list[Worker](), True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        """Travel as None: they serve this process alone."""
+        return type(None), ()
+
+    def close(self) -> None:
+        """End them; a later call has a process of its own."""
+        self._is_open = False
+        while self._idle:
+            self._idle.pop().end()
+
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The numbers of the processes, the busy ones first."""
+        return tuple(worker.process_id for worker in (*self._busy, *self._idle))
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[Worker]:
+        """Yield one that nobody else has until the context ends. It is ended where a call in it did not."""
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            worker = self._start()
+        self._busy.append(worker)
+        is_answered = False
+        try:
+            yield worker
+            is_answered = True
+        finally:  # an interrupt ends it too: the answer that is due must not be taken for that of the next call
+            self._busy.remove(worker)
+            if is_answered and self._is_open:
+                self._idle.append(worker)
+            else:
+                worker.end()
+
+
+class Worker:
+    """A Python process that answers one call after another, and the two pipes to it."""
+
+    def __init__(self, modules: Sequence[str], environment: Mapping[str, str]) -> None:
+        (calls, own_calls), (own_answers, answers) = os.pipe(), os.pipe()
+        self._calls, self._answers = Connection(own_calls, readable=False), Connection(own_answers, writable=False)
+        settings = (str(calls), str(answers), str(os.getpid()), *modules)
+        path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _SERVE, *settings],
+                env={**os.environ, **path, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # C++ and compilers report to both, in no words for a person
+                stderr=subprocess.DEVNULL,
+                pass_fds=(calls, answers),
+                start_new_session=True,
+            )
+        finally:
+            os.close(calls)
+            os.close(answers)
+        self.end = weakref.finalize(self, _end, os.getpid(), self._process, self._calls, self._answers)
+        """End the process; nothing happens if that was done. It is done at last when nobody has the worker any more."""
+
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
+
+    def answer(self, limits: Limits, call: bytes | memoryview) -> tuple[bool, Any]:
+        """Return whether a pickled (function, args, kwargs) succeeded, and its result or its exception.
+
+        Raises `ProcessDeath` if there is none. After that, or any other exception, the worker can only be ended.
+        """
+        end_s = time.perf_counter() + limits.longest_s
+        try:
+            self._calls.send(limits.most_memory_bytes)
+            self._calls.send_bytes(call)
+            while True:
+                left_s = end_s - time.perf_counter()
+                if limits.is_called_off():
+                    raise ProcessTimeout("it was interrupted")
+                if left_s <= 0:
+                    raise ProcessTimeout(f"it did not finish within {limits.longest_s:.3g} s")
+                if self._answers.poll(min(_POLL_S, left_s)):
+                    answer: tuple[bool, Any] = self._answers.recv()
+                    return answer
+        except (EOFError, OSError):
+            self._process.kill()
+            raise ProcessDeath(f"the process that ran it was ended ({_cause(self._process.wait())})") from None
+
+
+def _end(caller: int, process: subprocess.Popen[bytes], *pipes: Connection) -> None:
+    if os.getpid() == caller:  # not in a copy of it, made by a fork
+        process.kill()
+        process.wait()
+    for pipe in pipes:
+        pipe.close()
 
 
 class _Pickler(pickle.Pickler):
@@ -129,26 +228,38 @@ class _Pickler(pickle.Pickler):
         return slim.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 
-def serve(call: str, answer: str, most_memory_bytes: str, caller: str) -> None:
-    """Answer the call in file `call` with a pickled (succeeded, value) in file `answer`; runs in the other process.
+def serve(calls: str, answers: str, caller: str, *modules: str) -> None:
+    """Answer calls until the caller is gone; runs in the other process.
 
-    `caller` is the number of the process that waits for it.
+    calls, answers: the ends of the pipes; caller: the number of the process that waits at their other ends.
     """
     # If memory runs out all the same, the kernel is to end this process and not its parent.
     with contextlib.suppress(OSError):  # only Linux has it
         Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_BE_KILLED)
-    with contextlib.suppress(ImportError):  # Windows has no such limits
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (int(most_memory_bytes),) * 2)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     threading.Thread(target=end_with, args=(int(caller),), daemon=True).start()
-    with open(call, "rb") as file:
-        function, args, kwargs = pickle.load(file)
-    outcome = _outcome(function, args, kwargs)
-    with open(answer, "wb") as file:
-        pickle.dump(outcome, file, pickle.HIGHEST_PROTOCOL)
+    requests, replies = Connection(int(calls), writable=False), Connection(int(answers), readable=False)
+    for module in modules:
+        import_module(module)
+    with contextlib.suppress(EOFError):  # the caller needs no more answers
+        while True:
+            most_memory_bytes, call = requests.recv(), requests.recv_bytes()
+            resource.setrlimit(resource.RLIMIT_DATA, (most_memory_bytes, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+            replies.send_bytes(_outcome(call))
+
+
+def _outcome(call: bytes) -> bytes:
+    """Return the pickled (succeeded, value) of a call."""
+    outcome: tuple[bool, object]
+    try:
+        function, args, kwargs = pickle.loads(call)
+        outcome = True, function(*args, **kwargs)
+    except MemoryError:
+        outcome = False, ProcessDeath("it takes more memory than there is")
+    except Exception as error:
+        outcome = False, error
+    return pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
 
 
 def end_with(caller: int) -> None:
@@ -168,15 +279,6 @@ def _is_alive(process: int) -> bool:
         return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
-
-
-def _outcome(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any]:
-    try:
-        return True, function(*args, **kwargs)
-    except MemoryError:
-        return False, ProcessDeath("it takes more memory than there is")
-    except Exception as error:
-        return False, error
 
 
 def _cause(code: int) -> str:

@@ -78,6 +78,10 @@ class OptimiseReport(Effort):
     race: list[Racer]
     """Candidates that raced, the one to win first; empty where there was no time for a race, or nothing to race.
     """
+    phases_s: dict[str, Seconds]
+    """What the time went to, by phase in order of their beginning: each lasts until the next one begins."""
+    first_answer_s: Seconds
+    """Time until a model had been checked that could be delivered, or until it was known that the original stays."""
     optimisation_s: Seconds
     budget_s: Error | None
     setting: Setting

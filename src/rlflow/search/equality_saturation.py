@@ -300,8 +300,8 @@ def equality_saturation(
         if name is not None and name not in OTHERS:
             raise InputError(f"equality saturation goes with {' or '.join(OTHERS)} before and after it, not {name!r}")
     _check_settings(EqualitySaturation, options, ("library", "rewriter", "cost_model", "seed"))
-    sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
-    private = Rewriter(rewriter.rules) if sharing is rewriter and before is not None else rewriter
+    sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules, rewriter.compiled)
+    private = Rewriter(rewriter.rules, rewriter.compiled) if sharing is rewriter and before is not None else rewriter
     return EqualitySaturation(
         library,
         sharing,

@@ -5,13 +5,15 @@ import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.cost_graphs import graph, weight
 from support.price_models import PACES, PROCESSOR, drawn_model, regions_of
 from support.searches import SEARCHING, make
 
 from rlflow.cost.base import CostContext, far_share, local
 from rlflow.cost.models import COST_MODELS, HERE
-from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
+from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost, nearest
 from rlflow.cost.predicted.price_model import PriceModel, load
 from rlflow.cost.regions import partition
 from rlflow.errors import InputError
@@ -20,6 +22,7 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import machine_name, processor_traits
 from rlflow.runtime.session import SETTINGS
+from rlflow.runtime.timing.bandwidth import bandwidth_gb_s
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +100,13 @@ def test_prices_are_those_of_a_processor_that_the_model_knows(bert, model) -> No
         PredictedCost(both, PredictedConfig(processor="fast"))
 
 
+def _traits(threads: int) -> dict[str, float]:
+    return {**processor_traits(threads), "bandwidth_gb_s": bandwidth_gb_s(threads)}
+
+
 def test_the_processor_here_is_the_one_most_like_this_machine(model) -> None:
     """Another one has instructions and caches that no machine has."""
-    here = replace(PROCESSOR, traits=processor_traits(1))
+    here = replace(PROCESSOR, traits=_traits(1))
     other = replace(PROCESSOR, traits={**here.traits, "l2_mb": 512.0, "cache_mb": 1e5, "avx512": 0.5, "amx": 0.5})
     both = PriceModel(replace(model.description, processors={"other": other, "drawn": here}), model._trees)
     assert PredictedCost(both, PredictedConfig(processor=HERE)).processor.traits == here.traits
@@ -123,11 +130,34 @@ def test_a_processor_that_stands_in_blocks_as_many_channels_as_the_one_here(mode
     assert cost.processor.reorders.block == channels
 
 
+POWERS = st.sampled_from([0.5, 1.0, 2.0, 4.0])
+DRAWN_TRAITS = st.fixed_dictionaries(
+    {name: POWERS for name in ("l2_mb", "cache_mb", "threads", "bandwidth_gb_s")}
+    | {name: st.sampled_from([0.0, 1.0]) for name in ("avx512", "amx")}
+)
+
+
+@given(st.lists(DRAWN_TRAITS, min_size=1, max_size=4), DRAWN_TRAITS)
+def test_the_bandwidth_is_measured_only_where_it_decides(processors: list[dict[str, float]], here) -> None:
+    """Traits are powers of two, so that distances are exact; the reference measures whatever there is to choose."""
+
+    def distance(own: dict[str, float]) -> float:
+        doublings = sum(abs(math.log2(own[name] / here[name])) for name in here if name not in ("avx512", "amx"))
+        return doublings + 4.0 * (abs(own["avx512"] - here["avx512"]) + abs(own["amx"] - here["amx"]))
+
+    known, asked = {str(place): own for place, own in enumerate(processors)}, list[None]()
+    chosen = nearest(known, here, lambda: asked.append(None) or here["bandwidth_gb_s"])
+    assert chosen == min(known, key=lambda name: distance(known[name]))
+    if len({own["bandwidth_gb_s"] for own in processors}) == 1 and len({distance(own) for own in processors}) > 1:
+        alike = [distance(own) for own in processors]
+        assert bool(asked) == (alike.count(min(alike)) > 1), "of one bandwidth, only equals are in doubt"
+
+
 def test_a_processor_here_that_is_known_is_asked_for_by_its_name_and_threads(model) -> None:
     """Its traits in the model are others than the machine tells, as where it shares its caches with other machines."""
     far_off = replace(PROCESSOR, traits={name: 1e6 for name in PROCESSOR.traits})
-    alike = {"like one": replace(PROCESSOR, traits=processor_traits(1)), machine_name(1): far_off}
-    alike |= {"like two": replace(PROCESSOR, traits=processor_traits(2))}
+    alike = {"like one": replace(PROCESSOR, traits=_traits(1)), machine_name(1): far_off}
+    alike |= {"like two": replace(PROCESSOR, traits=_traits(2))}
     several = PriceModel(replace(model.description, processors=alike), model._trees)
     chosen = [PredictedCost(several, PredictedConfig(HERE, threads)).processor for threads in (1, 2)]
     assert [one.traits for one in chosen] == [far_off.traits, alike["like two"].traits]

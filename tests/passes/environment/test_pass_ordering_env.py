@@ -100,7 +100,7 @@ def test_the_horizon_truncates() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("action", "said"), [(REFUSE, "it never works"), (ABORT, "SIGABRT"), (HANG, "did not end")])
+@pytest.mark.parametrize(("action", "said"), [(REFUSE, "it never works"), (ABORT, "SIGABRT"), (HANG, "did not finish")])
 def test_a_pass_that_fails_is_a_step_that_does_nothing(toy: WorkerBackend, action: int, said: str) -> None:
     env = PassOrderingEnv(Transitions(toy), ["cc"])
     env.reset(seed=0)

@@ -357,8 +357,9 @@ def guided_chains(
     plays: MakePlayer | None = None,
 ) -> GuidedChains:
     """Make the search with the rules of a rewriter, which need not share. shares, plays: as of `GuidedChains`."""
-    greedy = Greedy(library, Rewriter(rewriter.rules), cost_model)
-    sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
+    rules, compiled = rewriter.rules, rewriter.compiled
+    greedy = Greedy(library, Rewriter(rules, compiled), cost_model)
+    sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rules, compiled)
     saturation = equality_saturation(library, sharing, cost_model, before=None, rounds=_ROUNDS, limits=_SOLVER)
     chains = Chains(library, sharing, cost_model)
     return GuidedChains(

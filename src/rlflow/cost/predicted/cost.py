@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from rlflow.cost.base import CostContext
@@ -29,9 +29,11 @@ from rlflow.ir.graph import Graph
 from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import machine_name, processor_traits
 from rlflow.runtime.session import Setting
+from rlflow.runtime.timing.bandwidth import bandwidth_gb_s
 
 _LOGGER = logging.getLogger(__name__)
-_BY_DOUBLINGS = ("l2_mb", "cache_mb", "threads", "bandwidth_gb_s")
+_BY_DOUBLINGS = ("l2_mb", "cache_mb", "threads")
+_BANDWIDTH = "bandwidth_gb_s"
 _OTHER_INSTRUCTIONS = 4.0  # doublings
 _MANY_REGIONS = 3_000
 """Regions from which on a price model is worth its name."""
@@ -143,7 +145,8 @@ def _processor(model: PriceModel, config: PredictedConfig) -> Processor:
         name = machine_name(config.threads)
         if name not in known:
             traits = {known_as: processor.traits for known_as, processor in known.items()}
-            return _as_blocked_here(known[nearest(traits, processor_traits(config.threads))])
+            stand_in = nearest(traits, processor_traits(config.threads), lambda: bandwidth_gb_s(config.threads))
+            return _as_blocked_here(known[stand_in])
     if name not in known:
         raise InputError(f"the price model knows no processor {name!r}: choose {HERE} or one of {', '.join(known)}")
     return known[name]
@@ -156,17 +159,31 @@ def _as_blocked_here(stand_in: Processor) -> Processor:
     return replace(stand_in, reorders=replace(stand_in.reorders, block=block_channels()))
 
 
-def nearest(known: Mapping[str, Mapping[str, float]], traits: Mapping[str, float]) -> str:
+def nearest(
+    known: Mapping[str, Mapping[str, float]], traits: Mapping[str, float], bandwidth: Callable[[], float]
+) -> str:
     """Return the processor whose traits differ least: caches, threads and bandwidth by their doublings, instructions by
     more than those.
+
+    The `bandwidth`, which takes a second to measure, is asked for only where it can decide: it brings one processor no
+    further ahead of another than theirs are apart.
     """
 
-    def distance(name: str) -> float:
-        own = known[name]
-        doublings = sum(abs(math.log2(own[trait] / traits[trait])) for trait in _BY_DOUBLINGS)
-        return doublings + sum(_OTHER_INSTRUCTIONS * abs(own[n] - traits[n]) for n in ("avx512", "amx"))
+    def doublings(one: Mapping[str, float], other: Mapping[str, float], trait: str) -> float:
+        return abs(math.log2(one[trait] / other[trait]))
 
-    return min(known, key=distance)
+    def apart(own: Mapping[str, float]) -> float:
+        instructions = sum(abs(own[name] - traits[name]) for name in ("avx512", "amx"))
+        return sum(doublings(own, traits, trait) for trait in _BY_DOUBLINGS) + _OTHER_INSTRUCTIONS * instructions
+
+    distances = {name: apart(own) for name, own in known.items()}
+    first = min(distances, key=distances.__getitem__)
+    ahead = {name: distances[name] - doublings(own, known[first], _BANDWIDTH) for name, own in known.items()}
+    in_doubt = [name for name in known if ahead[name] <= distances[first]]
+    if in_doubt == [first]:
+        return first
+    here = {_BANDWIDTH: bandwidth()}
+    return min(in_doubt, key=lambda name: distances[name] + doublings(known[name], here, _BANDWIDTH))
 
 
 def predicted(context: CostContext) -> PredictedCost:

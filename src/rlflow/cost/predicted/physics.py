@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from math import fsum, prod
 
 import numpy as np
-from scipy.optimize import nnls
 
 from rlflow.cost.predicted.facts import Kind, NodeFacts
 from rlflow.cost.predicted.features import Features
@@ -125,6 +124,8 @@ def fit(work: Sequence[Mapping[str, float]], ms: Sequence[float]) -> dict[str, f
 
     A term that no region has gets 0.
     """
+    from scipy.optimize import nnls  # takes longer to import than a small model to optimise, which asks for no fit
+
     amounts = np.array([[entry[name] for name in TERMS] for entry in work])
     weights = 1.0 / (np.asarray(ms) + _FLOOR_MS)
     scale = np.maximum(amounts.max(axis=0), np.finfo(float).tiny)  # columns of one size, for the solver's tolerance

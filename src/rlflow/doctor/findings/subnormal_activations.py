@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +92,7 @@ def _effect(subject: Subject) -> LatencyChange | None:
 
 
 def _run_ms(subject: Subject, entries: Mapping[str, str]) -> float:
-    limits = limits_until(subject.config, subject.deadline)
+    limits = replace(limits_until(subject.config, subject.deadline), workers=None)  # no session goes before the first
     return call_isolated(limits, _first_session_ms, subject.file, subject.inputs, dict(entries))
 
 

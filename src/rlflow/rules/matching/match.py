@@ -69,16 +69,21 @@ Admission = Callable[[Graph, Mapping[int, object], Sequence[int]], bool]
 _MAX_REMEMBERED = 200_000
 
 
+class Indexed:
+    """Variants in a tree, each given with the index of its rule: what all matchers of the same rules share."""
+
+    def __init__(self, variants: Sequence[tuple[int, Variant]]) -> None:
+        self.rules = [rule for rule, _ in variants]
+        self.variants = [variant for _, variant in variants]
+        self.outlines = list(map(outline, self.variants))
+        self.tree = DiscriminationTree(zip(self.variants, self.outlines, strict=True))
+
+
 class Matcher:
     """Finds matches of all variants at once, and remembers their replacements by their circumstances."""
 
-    def __init__(self, variants: Sequence[tuple[int, Variant]], admits: Admission) -> None:
-        """Index `variants`, each given with the index of its rule."""
-        self._admits = admits
-        self._rules = [rule for rule, _ in variants]
-        self._variants = [variant for _, variant in variants]
-        self._outlines = list(map(outline, self._variants))
-        self._tree = DiscriminationTree(zip(self._variants, self._outlines, strict=True))
+    def __init__(self, indexed: Indexed, admits: Admission) -> None:
+        self._indexed, self._admits = indexed, admits
         self._replacements: dict[Circumstances, Replacement | None] = {}
 
     def at(self, graph: Graph, root: int, deeper_than: int = -1) -> Iterator[tuple[int, Match]]:
@@ -90,10 +95,10 @@ class Matcher:
         if graph.nodes[root].constant:
             return
         seen = set()
-        for occurrence in self._tree.occurrences(graph, root, deeper_than):
+        for occurrence in self._indexed.tree.occurrences(graph, root, deeper_than):
             match = self._completed(graph, occurrence)
             if match is not None:
-                rule = self._rules[occurrence.variant]
+                rule = self._indexed.rules[occurrence.variant]
                 # Two variants of one rule may match in the same way, as Add(x, y) does on equal operands.
                 key = (rule, match.roots, frozenset(match.bindings.items()))
                 if key not in seen:
@@ -102,7 +107,7 @@ class Matcher:
 
     def _completed(self, graph: Graph, occurrence: Occurrence) -> Match | None:
         """Return the match of an occurrence, None if it is not admitted or nothing can replace it."""
-        variant, written = self._variants[occurrence.variant], self._outlines[occurrence.variant]
+        variant, written = self._indexed.variants[occurrence.variant], self._indexed.outlines[occurrence.variant]
         inside = dict.fromkeys(occurrence.nodes)
         roots = tuple(
             Ref(occurrence.nodes[application], source.output)
@@ -130,7 +135,7 @@ class Matcher:
             if tensor_type is None:
                 return None
             types.append(tensor_type)
-        for name in self._variants[occurrence.variant].literals:
+        for name in self._indexed.variants[occurrence.variant].literals:
             number = _literal(graph, bindings[name])
             if number is None:
                 return None
@@ -143,12 +148,14 @@ class Matcher:
             occurrence.attributes,
             tuple(literals),
             tuple(map(graph.type_of, roots)),
-            tuple(n for n in self._variants[occurrence.variant].bounded if is_bounded(graph, bindings[n])),
+            tuple(n for n in self._indexed.variants[occurrence.variant].bounded if is_bounded(graph, bindings[n])),
         )
         if here not in self._replacements:
             if len(self._replacements) >= _MAX_REMEMBERED:  # bounds the memory of long searches
                 self._replacements.clear()
-            self._replacements[here] = drawn_up(self._variants[here.variant], self._outlines[here.variant], here)
+            self._replacements[here] = drawn_up(
+                self._indexed.variants[here.variant], self._indexed.outlines[here.variant], here
+            )
         return self._replacements[here]
 
 

@@ -23,7 +23,7 @@ from immutables import Map, MapMutation
 
 from rlflow.ir.graph import Change, Graph
 from rlflow.rules.matching.discrimination_tree import climb, descend
-from rlflow.rules.matching.match import Admission, Match, Matcher
+from rlflow.rules.matching.match import Admission, Indexed, Match, Matcher
 from rlflow.rules.matching.variants import Variant, compile_variants
 from rlflow.rules.rule import Rule
 
@@ -48,19 +48,27 @@ class MatchTable:
     joint: _ByRule[frozenset[int]]
 
 
+class CompiledRules:
+    """A list of rules as their matches are looked for, which takes as long as many a search: it is done once."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        variants = [(index, variant) for index, rule in enumerate(rules) for variant in compile_variants(rule)]
+        joint = [(index, variant) for index, variant in variants if len(variant.roots) > 1]
+        self.single = Indexed([(index, variant) for index, variant in variants if len(variant.roots) == 1])
+        self.joint = Indexed(joint)
+        self.depth = {index: variant.depth for index, variant in variants}
+        self.largest_depth = max(self.depth.values(), default=0)
+        self.roots = {index: len(variant.roots) for index, variant in joint}
+        self.symmetric = {index for index, variant in joint if variant.symmetric}
+        self.relations = _relations([variant for _, variant in joint])
+
+
 class MatchTables:
     """Makes, updates and reads the match tables of a list of rules."""
 
-    def __init__(self, rules: Sequence[Rule], admits: Admission) -> None:
-        variants = [(index, variant) for index, rule in enumerate(rules) for variant in compile_variants(rule)]
-        joint = [(index, variant) for index, variant in variants if len(variant.roots) > 1]
-        self._single = Matcher([(index, variant) for index, variant in variants if len(variant.roots) == 1], admits)
-        self._joint = Matcher(joint, admits)
-        self._depth = {index: variant.depth for index, variant in variants}
-        self._largest_depth = max(self._depth.values(), default=0)
-        self._roots = {index: len(variant.roots) for index, variant in joint}
-        self._symmetric = {index for index, variant in joint if variant.symmetric}
-        self._relations = _relations([variant for _, variant in joint])
+    def __init__(self, rules: CompiledRules, admits: Admission) -> None:
+        self._rules = rules
+        self._single, self._joint = Matcher(rules.single, admits), Matcher(rules.joint, admits)
 
     def new(self, graph: Graph) -> MatchTable:
         """Match a whole graph."""
@@ -70,7 +78,7 @@ class MatchTables:
         """Return the table of a graph, from the `table` of the graph before the `change`."""
         # Weights that many layers share got other readers, which no match asks for of what is constant.
         running = {identifier for identifier in change.touched if not graph.nodes[identifier].constant}
-        near = _distances(graph, running, self._largest_depth)
+        near = _distances(graph, running, self._rules.largest_depth)
         dirty = change.touched.union(change.removed)
 
         # First roots of joint matches to look for again: of matches with a changed node, and of any that a changed node
@@ -81,7 +89,7 @@ class MatchTables:
                 if not dirty.isdisjoint(nodes):
                     stale.update(match.nodes[0] for match in found)
         for identifier in near:
-            for descent, ascent in self._relations.get(graph.nodes[identifier].op, ()):
+            for descent, ascent in self._rules.relations.get(graph.nodes[identifier].op, ()):
                 anchor = descend(graph, identifier, descent)
                 if anchor is not None:
                     stale.update(climb(graph, anchor, ascent))
@@ -97,9 +105,9 @@ class MatchTables:
         for root, distance in {**dict.fromkeys(removed, -1), **near}.items():
             rules = rules_at.pop(root, ())
             for rule in rules:
-                if self._depth[rule] > distance:
+                if self._rules.depth[rule] > distance:
                     del single.of(rule)[root]
-            kept = tuple(rule for rule in rules if self._depth[rule] <= distance)
+            kept = tuple(rule for rule in rules if self._rules.depth[rule] <= distance)
             if kept:
                 rules_at[root] = kept
 
@@ -129,7 +137,7 @@ class MatchTables:
 
     def count(self, table: MatchTable, rule: int) -> int:
         """Count the matches that `listed` lists, without sorting them."""
-        if rule in self._symmetric:
+        if rule in self._rules.symmetric:
             return len(table.joint.get(rule, ()))
         found = table.joint[rule].values() if rule in table.joint else table.single.get(rule, _NOWHERE).values()
         return sum(map(len, found))
@@ -142,13 +150,13 @@ class MatchTables:
         if rule not in table.joint and rule not in table.single:
             return ()
         position = graph.positions()
-        if rule not in self._roots:
+        if rule not in self._rules.roots:
             single = table.single.get(rule, _NOWHERE)
             return tuple(match for root in sorted(single, key=position.__getitem__) for match in single[root])
 
-        by_place = _by_place(position, self._roots[rule])
+        by_place = _by_place(position, self._rules.roots[rule])
         joint = (sorted(found, key=by_place) for found in table.joint.get(rule, _NOWHERE).values())
-        kept = (match for found in joint for match in (found[:1] if rule in self._symmetric else found))
+        kept = (match for found in joint for match in (found[:1] if rule in self._rules.symmetric else found))
         return tuple(sorted(kept, key=by_place))
 
 

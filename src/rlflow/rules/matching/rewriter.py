@@ -17,7 +17,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.rules.matching.apply import edit_of
 from rlflow.rules.matching.match import Match, is_private
-from rlflow.rules.matching.match_table import MatchTable, MatchTables
+from rlflow.rules.matching.match_table import CompiledRules, MatchTable, MatchTables
 from rlflow.rules.rule import Rule
 
 
@@ -82,9 +82,11 @@ class Rewriter:
     matching: ClassVar[str] = "private"
     """The name by which trajectories say how their locations were counted."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], compiled: CompiledRules | None = None) -> None:
+        """`compiled` are the same rules, where another rewriter has them already."""
         self.rules = tuple(rules)
-        self._tables = MatchTables(self.rules, self._admits)
+        self.compiled = CompiledRules(self.rules) if compiled is None else compiled
+        self._tables = MatchTables(self.compiled, self._admits)
         self._known: WeakKeyDictionary[Graph, MatchTable] = WeakKeyDictionary()
         self._parents: WeakKeyDictionary[Graph, MatchTable] = WeakKeyDictionary()
 

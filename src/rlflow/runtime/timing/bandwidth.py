@@ -5,6 +5,8 @@
 It takes about a second, so that it is asked for only where a machine is unknown.
 """
 
+from functools import cache
+
 import numpy as np
 import onnxruntime as ort
 from onnx import TensorProto, helper
@@ -16,6 +18,7 @@ _ELEMENTS = 32 * 2**20
 _RUNS = 5
 
 
+@cache
 def bandwidth_gb_s(threads: int) -> float:
     """Return the gigabytes a second that sessions of so many threads read and write: the best of five runs."""
     session, x = _pass_over_memory(threads)
