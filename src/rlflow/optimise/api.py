@@ -46,7 +46,7 @@ from rlflow.rules.user_rules import library_of
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, said
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import Setting
+from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.session_options import DEFAULTS, SessionOptions, write_beside
 from rlflow.runtime.sizes import Shapes, Size, each_size, separated
 from rlflow.runtime.timing.apart import time_batch_apart
@@ -212,7 +212,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
         # Rules and prices are read while another process judges.
         with judging(original, config, deadline.part(request.shares.of("judging"))) as judged:
             search = _search(factory, request, context)
-            shortlist = _shortlist(request.shortlist, search.cost_model, context)
+            shortlist = _shortlist(request, search.cost_model, context)
 
             def made_without(rules: Collection[str]) -> Method:
                 anew = replace(request, disabled=(*request.disabled, *rules), cost_model=search.cost_model)
@@ -503,11 +503,13 @@ def _priced_as(setting: str) -> Setting:
     return "as_written" if setting == YARDSTICK else "deployed"
 
 
-def _shortlist(size: int, searched_by: CostModel, context: CostContext) -> Shortlist | None:
-    """None where nothing is to be measured, or everything has been. Nobody has run what a search found."""
-    if not size or isinstance(searched_by, MeasuredCost):
+def _shortlist(request: Request, searched_by: CostModel, context: CostContext) -> Shortlist | None:
+    """None where nothing is to be measured, or everything has been, or another runtime has other prices. Nobody has run
+    what a search found.
+    """
+    if not request.shortlist or isinstance(searched_by, MeasuredCost) or request.setting not in SETTINGS:
         return None
-    return Shortlist(_priced_here(partial(measured, timer=time_batch_apart), context), size)
+    return Shortlist(_priced_here(partial(measured, timer=time_batch_apart), context), request.shortlist)
 
 
 def _cost_model(given: str | CostModel, context: CostContext) -> CostModel:
