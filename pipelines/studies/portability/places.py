@@ -1,7 +1,7 @@
 """Places at which rules fire, each as a small graph of its own before the rewrite and after it.
 
-    best = best_places(graph, library.load(), wanted, walks, cost_model, seed=0)
-    best["merge-3-linears"].before, best["merge-3-linears"].after
+    best = best_places(graph, library.load().rules, wanted, walks, cost_model, seed=0)
+    best[rule.id].before, best[rule.id].after
 
 A part is what a rule replaces with its direct neighbours, since a runtime may fuse what is new with these. Its weights
 are arbitrary, but for small ones. Parts that are alike are seen once.
@@ -10,7 +10,7 @@ are arbitrary, but for small ones. Parts that are alike are seen once.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,6 @@ import numpy as np
 from rlflow.cost.base import CostModel
 from rlflow.cost.fragment import describe, extract
 from rlflow.ir.graph import Graph
-from rlflow.rules.library import Library
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
@@ -41,34 +40,45 @@ class Place:
 
 
 def best_places(
-    graph: Graph, rules: Library, wanted: Collection[Rule], walks: Mapping[str, Any], cost_model: CostModel, seed: int
+    graph: Graph,
+    rules: Sequence[Rule],
+    wanted: Collection[Rule],
+    walks: Mapping[str, Any],
+    cost_model: CostModel,
+    seed: int,
 ) -> dict[str, Place]:
     """Return the place of each wanted rule that fires, by its id, at which it saves the largest part of the price.
 
     walks: `number` of random walks from the graph by all rules, of so many `steps`.
     """
     best: dict[str, Place] = {}
-    for place in _places(_states(graph, Rewriter(rules.rules), walks, seed), Rewriter([*wanted]), cost_model):
+    rewriter, alone = Rewriter(rules), {rule.id: Rewriter([rule]) for rule in wanted}
+    for place in _places(_states(graph, rewriter, walks, seed), rewriter, alone, cost_model):
         known = best.get(place.rule.id)
         if known is None or place.saving > known.saving:
             best[place.rule.id] = place
     return best
 
 
-def _places(states: Iterable[Graph], rewriter: Rewriter, cost_model: CostModel) -> Iterator[Place]:
+def _places(
+    states: Iterable[Graph], rewriter: Rewriter, alone: Mapping[str, Rewriter], cost_model: CostModel
+) -> Iterator[Place]:
+    """Yield the places in these graphs of the rules that have a rewriter of their own."""
     seen = set[tuple[str, str]]()
-    alone = {rule.id: Rewriter([rule]) for rule in rewriter.rules}
     for state in states:
-        for _, matches in rewriter.matches(state).found():
+        for place, matches in rewriter.matches(state).found():
+            rule = rewriter.rules[place]
+            if rule.id not in alone:
+                continue
             for match in matches:
                 part = describe(state, _around(state, match))
-                if (key := (match.rule.id, part.signature)) in seen:
+                if (rule.id, part.signature) in seen:
                     continue
-                seen.add(key)
+                seen.add((rule.id, part.signature))
                 before = extract(state, part)
-                if found := alone[match.rule.id].matches(before)[0]:
-                    after = alone[match.rule.id].apply(before, found[0])
-                    yield Place(match.rule, before, after, part.description, _saving(cost_model, before, after))
+                if found := alone[rule.id].matches(before)[0]:
+                    after = alone[rule.id].apply(before, found[0])
+                    yield Place(rule, before, after, part.description, _saving(cost_model, before, after))
 
 
 def _states(graph: Graph, rewriter: Rewriter, walks: Mapping[str, Any], seed: int) -> Iterator[Graph]:

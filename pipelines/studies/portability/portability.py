@@ -35,6 +35,8 @@ from rlflow.rules import library
 from rlflow.rules.rule import Rule
 from rlflow.runtime.hardware import machine_name
 from rlflow.runtime.runtimes import RUNTIMES
+from rlflow.runtime.timing.belief import Belief
+from rlflow.runtime.timing.sequential import SequentialTest
 from rlflow.schemas.portability import Portability, RuleGains, TimedRewrite, portable
 from studies.portability.places import Place, best_places
 from studies.program import exported, open_study, options_of, study_program
@@ -70,9 +72,8 @@ def main(config: DictConfig) -> None:
         found = {rule: row for gains in rows.values() for rule, row in gains.items()}
         if not found:
             raise RLFlowError("none of the rules fires on any of the graphs in a part that runs: nothing is published")
-        if study.publishes:
-            _publish(settings, {rule.id: found[rule.id] for rule in rules if rule.id in found}, before)
-            study.run.artifact(RESULTS)
+        _publish(settings, {rule.id: found[rule.id] for rule in rules if rule.id in found}, before)
+        study.run.artifact(RESULTS)
 
 
 def _rules(wanted: Sequence[str]) -> tuple[Rule, ...]:
@@ -86,8 +87,8 @@ def _told(run: Run, key: tuple[str, str], row: Row) -> str:
 
 
 def _places(settings: Any, cost: Any, cell: Cell) -> dict[str, Place]:
-    rules, prices = library.load(), cost_model_of(cost)
-    graph = Assumptions(Source.of(model_of(cell.graph)).model, {}, rules.rules).searched
+    rules, prices = library.load().rules, cost_model_of(cost)
+    graph = Assumptions(Source.of(model_of(cell.graph)).model, {}, rules).searched
     return best_places(graph, rules, cell.rules, settings["walks"], prices, settings["seed"])
 
 
@@ -117,7 +118,8 @@ def _gains(settings: Any, cost: Any, cell: Cell) -> dict[str, Row]:
 
 
 def _timed(settings: Any, graph: str, place: Place) -> RuleGains:
-    config = GateConfig(**settings["gate"], seed=settings["seed"])
+    belief = Belief(test=SequentialTest(**settings["test"]))
+    config = GateConfig(**settings["gate"], seed=settings["seed"], belief=belief)
     before, after = standalone_model(place.before), standalone_model(place.after)
     gains, refused = dict[str, TimedRewrite](), dict[str, str]()
     for setting in settings["settings"]:
