@@ -1,6 +1,6 @@
-"""Whether the gain of a rule is portable, or lives on a fusion of one runtime: as measured, for the rules that fire.
+"""Measurements that tell if the gain of a rule is portable, or lives on a fusion of one runtime.
 
-    in_words(rule)              "in bert_two_layers on amd-epyc-25-17: 1.21 times as fast in ONNX Runtime 1.32.0 ..."
+    in_words(rule)              "in bert_two_layers on amd-epyc-25-17: ...; its gain is portable"
     gainless_in("openvino")     ids of rules that gain elsewhere, but not there
 
 The measurements are those of data/results/portability/metrics.json, a copy of which ships

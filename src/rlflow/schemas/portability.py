@@ -10,8 +10,8 @@ from msgspec import Meta
 from rlflow.schemas.figures import NOT_EMPTY, TIMING, Cases, Document, Interval, Load, Milliseconds, Ratio, Text
 
 Decision = Literal["faster", "slower", "same", "undecided"]
-Portable = Literal["portable", "partly", "nowhere", "undecided"]
-"""Whether a rewrite is faster in all runtimes, in some of them alone, or in none; undecided where timing was."""
+Portable = Literal["partly", "portable", "nowhere", "undecided"]
+"""Whether a rewrite is faster in some runtimes alone, in all of them, or in none; undecided where timing was."""
 
 
 class TimedRewrite(Document):
