@@ -5,6 +5,7 @@ OpenVINO is an extra: what needs it is skipped where it is not installed.
 
 from __future__ import annotations
 
+import ast
 import math
 import sys
 import time
@@ -244,6 +245,21 @@ def test_a_runtime_that_is_not_installed_stands_in_no_others_way(
     monkeypatch.delitem(sys.modules, "rlflow.runtime.openvino_runtime", raising=False)
     assert runtime_names() == ["onnxruntime", "openvino", "coarse"]
     assert installed_runtimes() == ["onnxruntime", "coarse"]
+
+
+def test_code_that_names_a_runtime_is_in_the_files_that_one_adds() -> None:
+    """The third is pyproject.toml; docstrings may name it as an example."""
+    source = REPOSITORY / "src/rlflow"
+    naming = {path.relative_to(source).as_posix() for path in source.rglob("*.py") if names(path, "openvino")}
+    assert naming == {"runtime/openvino_runtime.py", "runtime/runtimes.py"}
+
+
+def names(path: Path, word: str) -> bool:
+    """True if a module's code has the word, in whatever it says but docstrings."""
+    code = list(ast.walk(ast.parse(path.read_text())))
+    docstrings = {id(node.value) for node in code if isinstance(node, ast.Expr)}
+    words = (node for node in code if isinstance(node, ast.Constant | ast.Name | ast.alias))
+    return any(word in ast.dump(node) for node in words if id(node) not in docstrings)
 
 
 def test_a_model_is_optimised_for_the_runtime_in_which_it_will_run(setting: str) -> None:
