@@ -22,21 +22,26 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock", "jinja2", "sqlalchemy", "yaml"),
     "plots": ("matplotlib",),
     "frameworks": ("onnx2torch",),
-    "olive": ("olive",),
-    "openvino": ("openvino",),
     "xla": ("jax", "jaxlib"),
     "xla-onnx": ("torch_mlir",),
 }
-"""Each extra of pyproject.toml with the modules that RLFlow imports from it."""
+"""The extras of pyproject.toml with the modules that RLFlow imports from them. One that is not here has one module, of
+its own name.
+"""
 
 
 class MissingExtraError(InputError, ImportError):
     """Something was asked for that needs an extra which is not installed."""
 
 
+def modules_of(extra: str) -> tuple[str, ...]:
+    """Return the modules that RLFlow imports from an extra."""
+    return EXTRAS.get(extra, (extra,))
+
+
 def require(extra: str, needed_by: str) -> None:
     """Raise `MissingExtraError` naming `needed_by` unless every module of `extra` is installed."""
-    missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
+    missing = [module for module in modules_of(extra) if find_spec(module) is None]
     if missing:
         *first, last = missing
         named = f"{', '.join(first)} and {last}" if first else last

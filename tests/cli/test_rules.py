@@ -7,6 +7,7 @@ import pytest
 from rlflow import schemas
 from rlflow.errors import InputError
 from rlflow.rules.library import load
+from rlflow.rules.portability import gains_of
 from rlflow.schemas.rules import RuleRecord, RulesDiff, RulesGenerate, RulesList, RulesRecall, RulesVerify
 
 
@@ -53,6 +54,7 @@ def test_every_rule_can_be_shown_as_a_document_and_as_a_picture(rlflow, tmp_path
         assert code == 0
         shown = json.loads(out)
         text = shown.pop("declaration", "")
+        assert shown.pop("measured", None) == gains_of(load().get(rule["id"]))
         assert shown == load().get(rule["id"]).record()
         assert (f'"{rule["name"]}"' in text) == ("declared_at" in shown)
     picture = tmp_path / "rule.svg"

@@ -14,6 +14,7 @@ import pytest
 from rlflow import zoo
 from rlflow.cost.models import COST_MODELS
 from rlflow.optimise.methods import METHODS
+from rlflow.runtime.runtimes import runtime_names
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -23,6 +24,7 @@ SAYS = {
     "own_method.py": "Method first-improvement: 3 substitutions",
     "own_operator.py": "Softsign is known: 96 FLOPs",
     "own_rules.py": "Method greedy: 1 substitution",
+    "own_runtime.py": "computes what ONNX Runtime computes",
     "own_zoo_model.py": "Method greedy: ",
     "rules_in_onnxscript.py": "3 operators, then 2: MatMul, Relu",
 }
@@ -116,6 +118,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_docstrings_announce_is_found(installed: None) -> None:
     assert METHODS.get("first-improvement").__name__ == "FirstImprovement"
     assert COST_MODELS.get("traffic").__name__ == "traffic"
+    assert "interpreter" in runtime_names()
     model = zoo.build("gated", width=8)
     assert model.graph.initializer[0].dims[1] == 8
     assert zoo.describe("gated").summary.startswith("Gated perceptron")

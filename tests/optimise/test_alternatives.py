@@ -78,6 +78,20 @@ def test_alternatives_do_without_what_saves_most(found: tuple[Graph, Optimisatio
     assert others[0].without[0] == max(saved, key=lambda rule: saved[rule])
 
 
+def test_what_gains_nothing_in_a_runtime_is_left_out_first_and_together(
+    found: tuple[Graph, OptimisationResult, Rewriter],
+) -> None:
+    start, result, rewriter = found
+    taken = list(dict.fromkeys(step.rule for step in result.trajectory.steps))
+    gainless = {taken[0], taken[-1], "a rule that took no step"}
+    assert len(gainless) == 3 < 1 + len(taken)
+    first, *others = alternatives(start, result, rewriter, AnalyticCost(), most=2, gainless=gainless)
+    assert gainless & {*taken} <= {*first.without} <= {*taken}
+    assert len(others) <= 1
+    (alone,) = alternatives(start, result, rewriter, AnalyticCost(), most=1)
+    assert {*alone.without} != {*first.without}, "not vacuous"
+
+
 def test_alternatives_are_results_like_others(found: tuple[Graph, OptimisationResult, Rewriter]) -> None:
     start, result, rewriter = found
     others = list(alternatives(start, result, rewriter, AnalyticCost(), most=3))

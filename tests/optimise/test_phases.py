@@ -71,6 +71,14 @@ def test_whole_models_race_where_that_takes_half_of_the_time_at_most(racing: Pha
     assert not alone.may_race(judgement, Deadline(left_s, Clock()))
 
 
+def test_a_race_alone_tells_of_a_runtime_that_has_no_prices(phases: Phases) -> None:
+    """Whatever was measured beforehand, or may be afterwards: that is ONNX Runtime."""
+    judgement, endless = Judgement(EQUAL), Deadline(math.inf, Clock())
+    assert not phases.may_race(judgement, endless)
+    assert replace(phases, setting="openvino").may_race(judgement, endless)
+    assert phases.gainless == frozenset()
+
+
 def test_a_race_is_kept_free_besides(racing: Phases, phases: Phases) -> None:
     """Each of its 14 sessions runs 4 times."""
     judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.2, running_s=0.05)}, wall_s=2.0)

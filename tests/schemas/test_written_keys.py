@@ -44,7 +44,7 @@ FURTHER = {
     "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
     "replay": ["src/rlflow/cli/replay.py"],
     "rules why": ["src/rlflow/cli/rules_why.py"],
-    "rules show": ["src/rlflow/cli/rules.py", "src/rlflow/rules"],
+    "rules show": ["src/rlflow/cli/rules.py", "src/rlflow/rules", "pipelines/studies/portability"],
     "rules generate": ["src/rlflow/cli/rules.py", "src/rlflow/synthesis"],
     "rules recall": ["src/rlflow/cli/rules.py", "src/rlflow/synthesis/taso"],
     "zoo list": ["src/rlflow/cli/zoo.py"],

@@ -51,9 +51,10 @@ def _cut(value: np.ndarray) -> np.ndarray:
 COARSE = Coarse()
 
 
-def announce(folder: Path) -> None:
-    """Write the metadata by which pip would announce the runtime `coarse`, in a folder on the path."""
-    metadata = folder / "coarse_runtime-1.0.dist-info"
+def announce(folder: Path, **runtimes: str) -> None:
+    """Write the metadata by which pip would announce these runtimes, or else `coarse`, in a folder on the path."""
+    metadata = folder / "other_runtimes-1.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: coarse-runtime\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[rlflow.runtimes]\ncoarse = support.coarse_runtime:COARSE\n")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other-runtimes\nVersion: 1.0\n")
+    lines = (f"{name} = {place}" for name, place in (runtimes or {"coarse": "support.coarse_runtime:COARSE"}).items())
+    (metadata / "entry_points.txt").write_text("\n".join(["[rlflow.runtimes]", *lines]))

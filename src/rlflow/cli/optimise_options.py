@@ -10,7 +10,7 @@ import typer
 from rlflow.cost.models import COST_MODELS
 from rlflow.optimise import PASS_BACKENDS
 from rlflow.optimise.methods import METHODS
-from rlflow.runtime.runtimes import PRECISIONS
+from rlflow.runtime.runtimes import PRECISIONS, runtime_names
 
 Model = Annotated[Path, typer.Argument(help="The ONNX model to optimise.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Where to write the result.")]
@@ -25,8 +25,9 @@ Setting = Annotated[
 Runtime = Annotated[
     str,
     typer.Option(
-        help="The runtime in which the model will run, and the result is checked and timed: onnxruntime, openvino, or "
-        "one of another package; auto: ONNX Runtime, then all others beside it, of which the fastest counts."
+        help="The runtime in which the model will run, and the result is checked and timed: "
+        f"{', '.join(runtime_names())}; auto: ONNX Runtime, then all others that are installed, of which the fastest "
+        "counts."
     ),
 ]
 Precision = Annotated[

@@ -15,7 +15,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.cli.rules_why import chosen, why
 from rlflow.errors import InputError, RuleError
 from rlflow.rules import library as rule_library
-from rlflow.rules import pattern
+from rlflow.rules import pattern, portability
 from rlflow.rules.certificate import ASSUMPTIONS, FINITE, MODERATE
 from rlflow.rules.declared.catalogue import declared_rules, false_controls
 from rlflow.rules.declared.refresh import refreshed
@@ -89,8 +89,8 @@ def show(
     if not as_json:
         typer.echo(_in_words(found))
         return
-    text = declaration_text(found.declared_at)
-    print_json("rules show", found.record() | ({"declaration": text} if text else {}))
+    besides = {"declaration": declaration_text(found.declared_at), "measured": portability.gains_of(found)}
+    print_json("rules show", found.record() | {key: value for key, value in besides.items() if value})
 
 
 @app.command("verify")
@@ -345,6 +345,8 @@ def _in_words(rule: Rule) -> str:
             f"{c.float_cases} float runs; under the meaning of "
             + ", ".join(f"{name} {digest}" for name, digest in c.semantics.items())
         )
+    if measured := portability.in_words(rule):
+        lines.append(f"measured {measured}")
     if rule.declared_at:
         lines.append(f"declared at {rule.declared_at}")
         lines += ["", *filter(None, [declaration_text(rule.declared_at)])]

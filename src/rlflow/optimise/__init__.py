@@ -99,7 +99,8 @@ def optimise(
     with what its steps lead to without the rules that it relied on most, as whole models. Where there is no time for
     that, it is measured part by part on this machine, with some of the graphs on the way there, `shortlist` with the
     original, as `pricing` says, and the cheapest is taken; 0 leaves out both, and so does the cost model "measured", by
-    whose prices the search goes then. What was measured is kept in the file `prices`, if one is given.
+    whose prices the search goes then. What was measured is kept in the file `prices`, if one is given. All prices are
+    ONNX Runtime's: for another runtime no parts are measured, and the race is run whenever there is time.
 
     `budget_s` is the wall time in seconds of everything: reading, judging the original, searching, measuring, checking
     the result and timing it, as `shares` divide it; None is no limit. What cannot be cut short, like a single run of a
@@ -109,9 +110,9 @@ def optimise(
 
     `setting` is what is optimised for: "deployed" is ONNX Runtime as people run it, "as_written" with its own
     optimisation off, "openvino" another runtime (`rlflow.runtime.runtimes`), in which the result is then checked and
-    timed; prices are those of ONNX Runtime. One that computes in a coarser type, such as "openvino_bfloat16", wants
-    `GateConfig.tolerance`. In the settings `beside` it, the original and the result are compared and timed, too, when
-    all else is done; the report has a table of them, and where one is faster, it decides which model is returned.
+    timed. One that computes in a coarser type, such as "openvino_bfloat16", wants `GateConfig.tolerance`. In the
+    settings `beside` it, the original and the result are compared and timed, too, when all else is done; the report has
+    a table of them, and where one is faster, it decides which model is returned.
 
     `shapes` are those of inputs, by name, with which a model of dynamic dimensions is run: what is faster at one size
     may be slower at another, and some rewrites are right at one size alone. The search sees these sizes and, where the

@@ -8,6 +8,9 @@ most, and without those of the rule that saves second most:
         other.without       ids of the rules whose steps were left out
         other.result        the cheapest graph on the way that is left
 
+Prices are those of ONNX Runtime. For another runtime, what is left out first are all rules that were measured to gain
+nothing there (`rlflow.rules.portability`).
+
 Steps that only prepared what is left out go as well: those of rules by which the price rises on the whole. Only running
 them tells which one is right (`optimise.timing`).
 
@@ -19,6 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
@@ -38,15 +42,24 @@ class Alternative:
 
 
 def alternatives(
-    start: Graph, found: OptimisationResult, rewriter: Rewriter, cost_model: CostModel, most: int
+    start: Graph,
+    found: OptimisationResult,
+    rewriter: Rewriter,
+    cost_model: CostModel,
+    most: int,
+    gainless: Collection[str] = (),
 ) -> Iterator[Alternative]:
-    """Yield at most so many alternatives to what was found from this graph, that without the most saving rule first."""
+    """Yield at most so many alternatives to what was found from this graph: that without `gainless` rules first, then
+    that without the most saving rule.
+    """
     savings_ms, known = _savings_ms(found.trajectory), {_end(found.trajectory)}
     preparing = [rule for rule, saving_ms in savings_ms.items() if saving_ms < 0.0]
-    for rule, saving_ms in savings_ms.most_common(most):
-        if saving_ms <= 0.0 or len(savings_ms) == 1:
+    saving = [rule for rule, saving_ms in savings_ms.most_common(most) if saving_ms > 0.0]
+    doubted = [tuple(rule for rule in savings_ms if rule in gainless), *((rule,) for rule in saving)]
+    for rules in islice(filter(None, doubted), most):
+        if len(savings_ms) == 1:
             break
-        without = (rule, *preparing)
+        without = (*rules, *(rule for rule in preparing if rule not in rules))
         result = _without(without, start, found, rewriter, cost_model)
         if result.trajectory.steps and _end(result.trajectory) not in known:
             known.add(_end(result.trajectory))

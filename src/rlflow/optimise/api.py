@@ -51,7 +51,7 @@ from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.isolation import Workers
 from rlflow.runtime.runtimes import RUNTIMES, YARDSTICK, said
 from rlflow.runtime.scratch import scratch_folder
-from rlflow.runtime.session import Setting
+from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.session_options import DEFAULTS, SessionOptions, write_beside
 from rlflow.runtime.sizes import Shapes, Size, each_size, separated
 from rlflow.runtime.timing.apart import time_batch_apart
@@ -229,7 +229,7 @@ def _optimise_beside(model: ModelProto | Path | str | Source, request: Request, 
         with judging(original, config, deadline.part(request.shares.of("judging"))) as judged:
             watch.begin("rules")
             search = _search(factory, request, context)
-            shortlist = _shortlist(request.shortlist, search.cost_model, context)
+            shortlist = _shortlist(request, search.cost_model, context)
 
             def made_without(rules: Collection[str]) -> Method:
                 anew = replace(request, disabled=(*request.disabled, *rules), cost_model=search.cost_model)
@@ -523,11 +523,13 @@ def _priced_as(setting: str) -> Setting:
     return "as_written" if setting == YARDSTICK else "deployed"
 
 
-def _shortlist(size: int, searched_by: CostModel, context: CostContext) -> Shortlist | None:
-    """None where nothing is to be measured, or everything has been. Nobody has run what a search found."""
-    if not size or isinstance(searched_by, MeasuredCost):
+def _shortlist(request: Request, searched_by: CostModel, context: CostContext) -> Shortlist | None:
+    """None where nothing is to be measured, or everything has been, or another runtime has other prices. Nobody has run
+    what a search found.
+    """
+    if not request.shortlist or isinstance(searched_by, MeasuredCost) or request.setting not in SETTINGS:
         return None
-    return Shortlist(_priced_here(partial(measured, timer=time_batch_apart), context), size)
+    return Shortlist(_priced_here(partial(measured, timer=time_batch_apart), context), request.shortlist)
 
 
 def _cost_model(given: str | CostModel, context: CostContext) -> CostModel:

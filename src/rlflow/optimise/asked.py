@@ -22,7 +22,7 @@ from rlflow.plugins import unknown
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import usable_cores
-from rlflow.runtime.runtimes import AUTO, ONNX_RUNTIME, PRECISIONS, runtime_names, setting_of, settings_of
+from rlflow.runtime.runtimes import AUTO, ONNX_RUNTIME, PRECISIONS, installed_runtimes, setting_of, settings_of
 from rlflow.runtime.sizes import Shapes
 from rlflow.runtime.timing.sequential import SequentialTest
 
@@ -90,14 +90,14 @@ class Asked:
         }
 
     def _settings(self) -> list[str]:
-        """Return the setting to optimise for, then those to compare it with."""
+        """Return the setting to optimise for, then those to compare it with; of auto, those that are installed."""
         if self.precision not in (*PRECISIONS, AUTO):
             raise InputError(unknown("precision", self.precision, (*PRECISIONS, AUTO)))
         if self.runtime != AUTO and self.precision != AUTO:
             found = [setting_of(self.runtime, self.precision)]  # type: ignore[arg-type]
         else:
             found = settings_of(ONNX_RUNTIME if self.runtime == AUTO else self.runtime)
-            others = runtime_names() if self.runtime == AUTO else []
+            others = installed_runtimes() if self.runtime == AUTO else []
             found += [other for name in others for other in settings_of(name) if other not in found]
         if self.setting == DEFAULT_SETTING:
             return found

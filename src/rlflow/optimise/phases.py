@@ -4,7 +4,8 @@
     move       if that is asked for, whole-graph passes of public libraries, before any rule
     search     by the cost model of the search
     race       what it found and what its steps lead to without its main rules (`alternatives`) run against each other
-    measure    where there is no time for that, a few graphs on the way are priced again on this machine (`shortlist`)
+    measure    where there is no time for that, a few graphs on the way are priced again on this machine (`shortlist`),
+               if it is for ONNX Runtime
     check      the candidate computes the same
     time       end to end against the original, last
 
@@ -46,7 +47,9 @@ from rlflow.optimise.reported.latency import LatencyChange
 from rlflow.optimise.reported.passes import PassesReport
 from rlflow.optimise.reported.race import Measured
 from rlflow.optimise.shortlist import Shortlist
+from rlflow.rules.portability import gainless_in
 from rlflow.runtime.isolation import ProcessTimeout
+from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.belief import Prior
 from rlflow.runtime.timing.latency import Round
 from rlflow.trajectory.record import Trajectory
@@ -227,8 +230,12 @@ class Phases:
             return found, None
 
     def may_race(self, judgement: Judgement, deadline: Deadline) -> bool:
-        """True if whole models can race in half of what will be left after the check; else their parts are measured."""
-        if self.gate.racers < 2 or self.shortlist is None or deadline.is_over:
+        """True if whole models can race in half of what will be left after the check; else their parts are measured.
+
+        That is by ONNX Runtime's prices, which say nothing sure of other runtimes: where one of these is asked for,
+        nothing but a race does.
+        """
+        if self.gate.racers < 2 or deadline.is_over or (self.shortlist is None and self._is_priced):
             return False
         return self.racers_in(self.gate.racers, judgement, deadline) == self.gate.racers
 
@@ -344,6 +351,15 @@ class Phases:
         if self.may_race(judgement, deadline):
             timing_s += self._race_s(judgement, self.gate.runs_per_round, self.gate.racers)
         return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
+
+    @property
+    def gainless(self) -> frozenset[str]:
+        """Rules that were measured to gain elsewhere but not in the runtime asked for, whose prices nobody knows."""
+        return frozenset() if self._is_priced else gainless_in(self.setting)
+
+    @property
+    def _is_priced(self) -> bool:
+        return self.setting in SETTINGS
 
     def _measuring_s(self, graph: Graph, judgement: Judgement) -> float:
         """Foresee the seconds that it takes to measure both ends of a search from this graph."""

@@ -371,10 +371,10 @@ class Pipeline:
     def _alternatives(self, found: PipelineResult, begun: _Beginning) -> Iterator[PipelineResult]:
         """Yield what its steps lead to without rules that were said to save most, as far as that can be made."""
         start, cost_model = begun.assumptions.searched, self.phases.cost_model
-        rewriter = self.phases.method.rewriter
+        rewriter, most, gainless = self.phases.method.rewriter, self.phases.gate.racers - 1, self.phases.gainless
         try:
             with of_candidate("leaving out rules"):
-                for other in alternatives(start, found.result, rewriter, cost_model, self.phases.gate.racers - 1):
+                for other in alternatives(start, found.result, rewriter, cost_model, most, gainless):
                     settled = begun.assumptions.settled(other.result, rewriter)
                     yield replace(found, result=other.result, settled=settled, without=other.without)
         except Refused as refused:

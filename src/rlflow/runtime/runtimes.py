@@ -18,6 +18,7 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.errors import InputError
+from rlflow.extras import MissingExtraError
 from rlflow.plugins import Registry, unknown
 
 Precision = Literal["float32", "bfloat16"]
@@ -104,6 +105,23 @@ def settings_of(runtime: str) -> list[str]:
     """Return the settings of a runtime, float32 first, but for the yardstick."""
     exact = setting_of(runtime, "float32")
     return [exact, *(name for name in RUNTIMES.names() if name in {f"{exact}_{each}" for each in PRECISIONS})]
+
+
+def installed_runtimes() -> list[str]:
+    """Return the names of the runtimes that can be imported here.
+
+    `MissingExtraError` where ONNX Runtime is the only one: there is nothing to choose from.
+    """
+    found, missing = [], list[MissingExtraError]()
+    for name in runtime_names():
+        try:
+            RUNTIMES.get(setting_of(name, "float32"))
+            found.append(name)
+        except MissingExtraError as error:
+            missing.append(error)
+    if found == [ONNX_RUNTIME] and missing:
+        raise missing[0]
+    return found
 
 
 def runtime_names() -> list[str]:

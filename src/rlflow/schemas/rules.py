@@ -20,6 +20,7 @@ from rlflow.schemas.figures import (
     Seed,
     Text,
 )
+from rlflow.schemas.portability import RuleGains
 
 
 class NamedRule(Document):
@@ -118,6 +119,8 @@ class RuleRecord(Document):
     """File and line of the declaration; absent for a rule that enumeration found."""
     declaration: Text | UnsetType = UNSET
     """The text of the declaration, where its file is at hand."""
+    measured: RuleGains | UnsetType = UNSET
+    """What it gains in each runtime; absent where that was not measured."""
 
 
 class RulePlace(Document):

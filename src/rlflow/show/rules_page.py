@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlflow.rules import portability
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.rules.library import Library
 from rlflow.rules.rule import Rule
@@ -34,6 +35,8 @@ def rule_content(rule: Rule) -> dict[str, Any]:
             f"Verified at {certificate.shapes} shapes, with {certificate.trials} exact trials or more each, and "
             f"{certificate.float_cases} times in floats."
         )
+    if measured := portability.in_words(rule):
+        notes.append(f"Measured {measured}.")
     notes.append(f"Declared at {rule.declared_at}." if rule.declared_at else f"Found by enumeration: {rule.origin}.")
     return {
         "name": rule.name,

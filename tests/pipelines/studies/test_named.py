@@ -17,6 +17,7 @@ from rlflow.world_model.match_level.match_level_config import MatchLevelModelCon
 Named = dict[str, Iterable[str]]
 NAMED: dict[str, Callable[[dict[str, Any]], Named]] = {
     "budgets": lambda s: {"graph": s["graphs"]},
+    "portability": lambda s: {"graph": s["graphs"], "cost": [s["cost"]]},
     "agent": lambda s: {"graph": s["graphs"], "cost": s["costs"], "seeds": [str(s["seeds"])]},
     "cost_accuracy": lambda s: {"graph": s["graphs"]},
     "headroom": lambda s: {
