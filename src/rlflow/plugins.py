@@ -73,5 +73,5 @@ class Registry(Generic[T]):
 
 @cache
 def _announced(path: tuple[str, ...]) -> Callable[..., EntryPoints]:
-    """What selects among the entry points of all packages on this path, today's; to read them takes a while."""
+    """Return the selector of entry points of the packages on this path: to read them takes a while."""
     return entry_points().select

@@ -147,9 +147,9 @@ def _infer_clip(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]
 
 
 def _bounded(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
-    """The bounds; where one is left out before opset 11, it is the end of float32, which is infinite in float16."""
+    """The bounds; where one is left out before opset 12, it is the end of float32, which is infinite in float16."""
     operand = node.type_of(0)
-    if node.opset < 11 and len(attributes) < 2 and operand is not None and operand.dtype != "float32":
+    if node.opset < 12 and len(attributes) < 2 and operand is not None and operand.dtype != "float32":
         raise TypeInferenceError(f"Clip: a bound is left out for {operand.dtype}")
     return attributes
 
