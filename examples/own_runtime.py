@@ -34,7 +34,7 @@ class Interpreted:
     evaluator: ReferenceEvaluator
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Whatever goes wrong is an `RLFlowError`; the outputs are the caller's own."""
+        """Return outputs that are the caller's own. Raises `RLFlowError`, whatever goes wrong."""
         try:
             values = self.evaluator.run(None, dict(inputs))
         except Exception as error:
@@ -42,7 +42,7 @@ class Interpreted:
         return {name: np.array(value) for name, value in zip(self.evaluator.output_names, values, strict=True)}
 
     def repeated(self, inputs: Mapping[str, np.ndarray]) -> Callable[[], Any]:
-        """What is returned is timed: it runs the model and does nothing else."""
+        """Return a function that is timed: it runs the model and does nothing else."""
         fed = dict(inputs)
         return lambda: self.evaluator.run(None, fed)
 

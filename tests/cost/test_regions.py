@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.cost.fragment import describe, extract
-from rlflow.cost.regions import VIEWS, first_twin, partition, updated
+from rlflow.cost.regions import VIEWS, Partition, first_twin, partition, updated
 from rlflow.ir.graph import Graph, Header, make_graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.tensor_type import TensorType
@@ -149,13 +150,7 @@ def test_a_layer_scale_is_cut_from_the_product_before_it():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_updated_partition_is_the_partition_where_columns_are_scaled(shipped, seed):
     """Not vacuous: constants move through products, so that some factors vary along the last axis and some do not."""
-    rewriter, rng, g = Rewriter(shipped.rules), random.Random(seed), layer_scaled(3)
-    known = partition(g)
-    for _ in range(25):
-        matches = [found for found in rewriter.matches(g) if found]
-        g = rewriter.apply(g, rng.choice(rng.choice(matches)))
-        assert g.edit is not None
-        known = updated(known, g, g.edit.change)
+    for g, known in walked(Rewriter(shipped.rules), layer_scaled(3), seed):
         assert known.region_of == partition(g).region_of
 
 
@@ -178,6 +173,17 @@ def test_padding_is_priced_with_the_window_that_takes_it_in(window):
         del whole["Pad"]
     assert whole == {"Relu": 1, window: 1, "GlobalAveragePool": 1}
     assert fused_by_regions(g, {}) == operators(fused_model(to_onnx(g)))
+
+
+def walked(rewriter: Rewriter, g: Graph, seed: int) -> Iterator[tuple[Graph, Partition]]:
+    """Rewrite a graph 25 times at random, and yield it each time with its updated partition."""
+    rng, known = random.Random(seed), partition(g)
+    for _ in range(25):
+        matches = [found for found in rewriter.matches(g) if found]
+        g = rewriter.apply(g, rng.choice(rng.choice(matches)))
+        assert g.edit is not None
+        known = updated(known, g, g.edit.change)
+        yield g, known
 
 
 def assert_partition(g: Graph) -> None:
@@ -264,14 +270,7 @@ def test_a_gelu_is_one_region_and_keeps_its_factor():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_updated_partition_is_the_partition_where_nodes_compute_the_same(shipped, seed):
     """NASNet rectifies one image several times. A region that a rewrite left alone may have another order."""
-    rewriter, rng = Rewriter(shipped.rules), random.Random(seed)
-    g = small_graph("nasnet_a")
-    known = partition(g)
-    for _ in range(25):
-        matches = [found for found in rewriter.matches(g) if found]
-        g = rewriter.apply(g, rng.choice(rng.choice(matches)))
-        assert g.edit is not None
-        known = updated(known, g, g.edit.change)
+    for g, known in walked(Rewriter(shipped.rules), small_graph("nasnet_a"), seed):
         assert {frozenset(region) for region in known.regions} == {frozenset(r) for r in partition(g).regions}
         together = [i for i in g.order if first_twin(g, i) != i]
         assert len(together) > 5

@@ -88,8 +88,8 @@ class Phases:
 
     `reproducer` is the folder for what shows a wrong rule. `first_move` runs passes before the search, if there is one.
     `made_without` makes the method anew without some rules, by their ids, of which `disabled` are left out already; a
-    method that came ready cannot be made again. `known` are steps that an earlier run had found. `watch` is told which
-    phase begins.
+    method that came ready cannot be made again. `known` are steps that an earlier run had found. `watch` takes the time
+    of each phase.
     """
 
     method: Method

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from onnx import ModelProto
 
@@ -67,15 +68,20 @@ def _as_written(subject: Subject) -> Reference:
 
 
 def _to_blame(subject: Subject, expected: Reference) -> tuple[str, ...]:
-    """In one other process, or each question in one of its own where that dies."""
+    """Ask in one other process, or each question in one of its own where that dies, until the deadline."""
     limits = limits_until(subject.config, subject.deadline)
+
+    def lives_and_helps(*asked: Any) -> bool:
+        left = limits_until(subject.config, subject.deadline)
+        return not subject.deadline.is_over and lives_and_is_right_without(left, *asked)
+
     question = subject.file, expected.inputs, expected.outputs, subject.judgement.report.tolerance
     try:
         return call_isolated(limits, to_blame, *question)
     except ProcessTimeout:
         raise
     except ProcessDeath:
-        return to_blame(*question, partial(lives_and_is_right_without, limits))
+        return to_blame(*question, lives_and_helps)
 
 
 def _written_anew(subject: Subject, expected: Reference) -> ModelProto | None:
